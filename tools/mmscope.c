@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mmscope: how memory was populated, per page or in batches. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "data/err.h"
+#include "vm/guest.h"
+
+static const struct command commands[] = {
+	{ "fault", cmd_fault, "page faults, fault-around and PTE installs of a command" },
+	{ "probes", cmd_probes, "what can be observed on a kernel, and why not" },
+	{ "bench", cmd_bench, "run a built-in workload of exactly known work" },
+	{ "vm", cmd_vm, "run a command under another kernel in a VM" },
+	{ "list", cmd_list, "metrics and labels" },
+	{ 0 }
+};
+
+static void usage(FILE *to)
+{
+	const struct command *c;
+
+	fprintf(to, "Usage: mmscope COMMAND [OPTIONS]\n\n");
+	for (c = commands; c->name; c++)
+		fprintf(to, "  %-8s %s\n", c->name, c->summary);
+	fprintf(to, "\nmmscope COMMAND --help tells the options of each.\n");
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+
+	/* Packed into an initramfs this binary is also the guest's init. */
+	if (getpid() == 1)
+		return guest_init();
+
+	if (argc < 2) {
+		err("command", "none given; see mmscope --help");
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("mmscope %s\n", MMSCOPE_VERSION);
+		return EXIT_OK;
+	}
+	for (c = commands; c->name; c++)
+		if (!strcmp(argv[1], c->name))
+			return c->run(argc - 1, argv + 1);
+	err("%s", "no such command; see mmscope --help", argv[1]);
+	return EXIT_USAGE;
+}
