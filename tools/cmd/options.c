@@ -56,14 +56,15 @@ int parse_size(const char *s, uint64_t *bytes)
 
 int parse_seconds(const char *s, double *seconds)
 {
+	size_t digits;
 	char *end;
 	double v;
 
-	if (!isdigit((unsigned char)*s) && *s != '.')
-		return -1;
+	/* Digits and a point only: strtod() would also take "0x10", "1e3" and "nan". */
+	digits = strspn(s, "0123456789.");
 	errno = 0;
 	v = strtod(s, &end);
-	if (errno || end == s || !isfinite(v))
+	if (errno || end == s || end != s + digits || !isfinite(v))
 		return -1;
 	if (!strcmp(end, "ms"))
 		v /= 1000;
@@ -107,6 +108,8 @@ static bool is_choice(const char *choices, const char *word)
 	size_t n = strlen(word);
 	const char *p;
 
+	if (strchr(word, '|'))
+		return false;
 	for (p = choices; n && p; p = strchr(p, '|')) {
 		p += *p == '|';
 		if (!strncmp(p, word, n) && (p[n] == '|' || !p[n]))
@@ -225,6 +228,12 @@ enum options_result options_parse(const struct option_set *set, int argc, char *
 			else
 				err("%s", "unknown or ambiguous option; see mmscope %s --help",
 				    argv[optind - 1], argv[0]);
+			return OPTIONS_BAD;
+		}
+		/* "-o -- CMD" forgot the value; "--output=--" did not. */
+		if (optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--")) {
+			err("%s", "needs a value; see mmscope %s --help",
+			    argv[optind - 2], argv[0]);
 			return OPTIONS_BAD;
 		}
 		if (c >= LONG_BASE) {
