@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_LABELS_H
+#define MMSCOPE_LABELS_H
+
+/*
+ * The values of every label, the only place that knows them. Includable from
+ * BPF: no libc. The second column is the name in reports, files and options.
+ */
+#define BACKINGS(X)				\
+	X(ANON,		"anon")			\
+	X(FILE,		"file")			\
+	X(SHMEM,	"shmem")		\
+	X(SYSV_SHM,	"sysv_shm")		\
+	X(HUGETLB,	"hugetlb")		\
+	X(BPF_ARRAY,	"bpf_array")		\
+	X(BPF_RINGBUF,	"bpf_ringbuf")		\
+	X(BPF_ARENA,	"bpf_arena")		\
+	X(GUEST_MEMFD,	"guest_memfd")		\
+	X(DEVICE,	"device")		\
+	X(OTHER,	"other")
+
+/* How the PTEs came: `none` is a completed fault that installed nothing. */
+#define METHODS(X)				\
+	X(FAULT_AROUND,	"fault_around")		\
+	X(PER_PAGE,	"per_page")		\
+	X(LARGE_FOLIO,	"large_folio")		\
+	X(PMD,		"pmd")			\
+	X(COW,		"cow")			\
+	X(EAGER,	"eager")		\
+	X(NONE,		"none")
+
+#define TRIGGERS(X)				\
+	X(ACCESS,	"access")		\
+	X(GUP,		"gup")			\
+	X(POPULATE,	"populate")		\
+	X(MMAP,		"mmap")
+
+#define KINDS(X)				\
+	X(MINOR,	"minor")		\
+	X(MAJOR,	"major")
+
+#define REASONS(X)				\
+	X(NO_MAP_PAGES,		"no_map_pages")		\
+	X(ANON_VMA,		"anon_vma")		\
+	X(UFFD,			"uffd")			\
+	X(VMA_WRITE_LOCKED,	"vma_write_locked")	\
+	X(NO_VMA,		"no_vma")		\
+	X(OTHER,		"other")
+
+#define OUTCOMES(X)				\
+	X(COMPLETED,	"completed")		\
+	X(RETRIED,	"retried")		\
+	X(REFUSED,	"refused")		\
+	X(FAILED,	"failed")
+
+#define BACKING_ENUM(id, name)	BACKING_##id,
+#define METHOD_ENUM(id, name)	METHOD_##id,
+#define TRIGGER_ENUM(id, name)	TRIGGER_##id,
+#define KIND_ENUM(id, name)	KIND_##id,
+#define REASON_ENUM(id, name)	REASON_##id,
+#define OUTCOME_ENUM(id, name)	OUTCOME_##id,
+
+enum backing { BACKINGS(BACKING_ENUM) BACKING_MAX };
+enum method { METHODS(METHOD_ENUM) METHOD_MAX };
+enum trigger { TRIGGERS(TRIGGER_ENUM) TRIGGER_MAX };
+enum kind { KINDS(KIND_ENUM) KIND_MAX };
+enum reason { REASONS(REASON_ENUM) REASON_MAX };
+enum outcome { OUTCOMES(OUTCOME_ENUM) OUTCOME_MAX };
+
+/*
+ * Label ids. The first ones have the fixed values above; LABEL_VM_OPS is open:
+ * its values are texts found at run time.
+ */
+enum label {
+	LABEL_BACKING,
+	LABEL_METHOD,
+	LABEL_TRIGGER,
+	LABEL_KIND,
+	LABEL_REASON,
+	LABEL_OUTCOME,
+	LABEL_VM_OPS,
+	LABEL_MAX,
+};
+
+/*
+ * A shape is the ordered label set of a metric. Its slots are the label
+ * product, row-major, restricted to the combinations that can occur
+ * (labels.c: shape_can_occur()); BPF finds the dense slot of a combination in
+ * the read-only array slot_of[], at the shape's base plus the raw index.
+ */
+enum shape {
+	SHAPE_COMPLETED,	/* backing, method, trigger, kind */
+	SHAPE_FAULT,		/* backing, method, trigger */
+	SHAPE_INSTALL,		/* backing, method, trigger; only methods that install PTEs */
+	SHAPE_ATTEMPT,		/* backing, trigger */
+	SHAPE_REFUSED,		/* backing, reason */
+	SHAPE_OUTCOME,		/* backing, outcome */
+	SHAPE_BACKING,		/* backing */
+	SHAPE_MAX,
+};
+
+#define FAULT_PRODUCT	(BACKING_MAX * METHOD_MAX * TRIGGER_MAX)
+
+/* Base of each shape in slot_of[]. */
+enum slot_base {
+	SLOT_BASE_COMPLETED	= 0,
+	SLOT_BASE_FAULT		= SLOT_BASE_COMPLETED + FAULT_PRODUCT * KIND_MAX,
+	SLOT_BASE_INSTALL	= SLOT_BASE_FAULT + FAULT_PRODUCT,
+	SLOT_BASE_ATTEMPT	= SLOT_BASE_INSTALL + FAULT_PRODUCT,
+	SLOT_BASE_REFUSED	= SLOT_BASE_ATTEMPT + BACKING_MAX * TRIGGER_MAX,
+	SLOT_BASE_OUTCOME	= SLOT_BASE_REFUSED + BACKING_MAX * REASON_MAX,
+	SLOT_BASE_BACKING	= SLOT_BASE_OUTCOME + BACKING_MAX * OUTCOME_MAX,
+	SLOT_TOTAL		= SLOT_BASE_BACKING + BACKING_MAX,
+};
+
+#define SLOT_NONE	0xffff	/* a combination that cannot occur */
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_RUN_H
+#define MMSCOPE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/events.h"
+#include "data/hist.h"
+#include "data/labels.h"
+#include "data/metrics.h"
+
+/* ---- the tables (metrics.c, labels.c, events.c) ---- */
+
+struct metric {
+	enum metric_id id;
+	const char *name;
+	enum metric_domain domain;
+	enum metric_kind kind;
+	const char *unit;
+	enum shape shape;
+	enum metric_better better;
+	bool exact, primary;
+	uint32_t events;	/* bit EVENT_x */
+	const char *help;
+};
+
+extern const struct metric metrics[METRIC_MAX];
+const struct metric *metric_by_name(const char *name);
+
+/* Name of a label ("backing"), its fixed values, NULL-terminated (NULL: open). */
+const char *label_name(enum label label);
+const char *const *label_values(enum label label);
+
+/* The ordered labels of a shape; returns their number (1..4). */
+size_t shape_labels(enum shape shape, const enum label **labels);
+/* May this combination (one value per label of the shape) occur at all? */
+bool shape_can_occur(enum shape shape, const unsigned int *value);
+/* Number of dense slots of a shape, and the combination of one of them. */
+size_t shape_slots(enum shape shape);
+void shape_combination(enum shape shape, size_t slot, unsigned int *value);
+/* Fill slot_of[SLOT_TOTAL] for the BPF side. */
+void shape_fill_slots(uint16_t *slot_of);
+
+enum event_point { POINT_ENTRY, POINT_EXIT, POINT_TP, POINT_NONE };
+enum event_how { HOW_FIRST, HOW_ALL };
+enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET };
+
+struct event {
+	enum event_id id;
+	const char *name;
+	enum event_point point;
+	enum event_how how;
+	enum event_need need;
+	const char *symbols;	/* comma-separated, in order of preference */
+	const char *help;
+};
+
+extern const struct event events[EVENT_MAX];
+
+/* ---- one run ---- */
+
+enum sample_flags {
+	SAMPLE_INFERRED		= 1,	/* derived, not observed on this kernel */
+	SAMPLE_LOWER_BOUND	= 2,	/* events were lost: sums and histograms */
+	SAMPLE_SATURATED	= 4,
+};
+
+/* One value of one metric for one label combination. */
+struct sample {
+	const struct metric *metric;
+	const char *label[LABEL_MAX];	/* NULL: the sample does not carry it; not owned */
+	unsigned int flags;
+	uint64_t value, max;	/* counters: the truth lies in [value, max] */
+	struct hist *hist;	/* histograms; owned by the run */
+	const char *unavailable;	/* the reason; then the sample has no labels */
+};
+
+/* A program whose runs may have been lost; misses of UINT64_MAX: unknown. */
+struct probe_state {
+	enum event_id event;
+	const char *mechanism;	/* "fentry", "kprobe", "tp_btf", NULL: not attached */
+	char symbol[64];
+	char reason[128];	/* why it is not attached */
+	uint64_t misses;
+};
+
+struct trust {
+	struct probe_state *probe;	/* one per attached program or missing event; owned */
+	size_t probes;
+	uint64_t unmatched;	/* exits without entry, entries without exit */
+	uint64_t map_full;	/* task state or label slot that could not be had */
+	uint64_t lost;		/* events dropped on the way to user space: none by design */
+};
+
+struct run_value {
+	char *name, *unit;
+	double value;
+	bool lower_better;
+};
+
+struct run {
+	char boot_id[40];
+	uint64_t start_ns;	/* CLOCK_REALTIME */
+	uint64_t start_boot_ns;	/* CLOCK_BOOTTIME */
+	uint64_t wall_ns;
+	bool has_command;	/* the next fields are of a command */
+	int exit_status;
+	uint64_t user_ns, sys_ns, minflt, majflt, maxrss_kib;
+	uint64_t anon_huge_kib;	/* AnonHugePages at the end */
+	struct run_value *value;
+	size_t values;
+	struct sample *sample;
+	size_t samples;
+	struct trust trust;
+	char **text;		/* label texts found at run time; owned */
+	size_t texts;
+};
+
+struct run *run_new(void);
+void run_free(struct run *run);
+/* Append a zeroed sample; the pointer is valid until the next append. NULL: no memory. */
+struct sample *run_add(struct run *run, enum metric_id metric);
+/* Keep a copy of `text` for a sample's label; equal texts share one copy. */
+const char *run_text(struct run *run, const char *text);
+/* Allocate the sample's histogram. */
+struct hist *sample_hist(struct sample *s);
+
+/*
+ * Sum of a metric over the samples that match: `want[l]` NULL matches any value
+ * of label l. Samples that carry a LABEL_VM_OPS are extra views of the same
+ * events: they count only when want[LABEL_VM_OPS] is set. Flags are or-ed; an
+ * unavailable metric gives false and *reason.
+ */
+struct total {
+	uint64_t value, max;
+	unsigned int flags;
+};
+bool run_total(const struct run *run, enum metric_id metric, const char *const *want,
+	       struct total *total, const char **reason);
+/* The same for histograms: merged into *hist, which is initialised here. */
+bool run_hist(const struct run *run, enum metric_id metric, const char *const *want,
+	      struct hist *hist, unsigned int *flags, const char **reason);
+
+/* ---- a recording: {machine, command, runs} ---- */
+
+struct machine {
+	char release[80], version[160], arch[16];
+	unsigned int cpus_possible, cpus_online;
+	uint64_t memory_kib, page_size;
+	int64_t fault_around_bytes;	/* -1: unknown */
+	char thp[16], shmem_thp[16];	/* the bracketed word, "" unknown */
+	char mthp[256];			/* "64kB=always 2048kB=inherit", only those not `never` */
+	int numa_balancing;		/* -1 unknown */
+	char virt[16];			/* "none", "tcg", "kvm", "icount", "unknown" */
+	char config[512];		/* listed config bits, "PREEMPT_LAZY=y HZ=250 ..." */
+};
+
+struct recording {
+	struct machine machine;
+	char **command;		/* NULL-terminated; NULL: none; owned */
+	const char *primary[5];
+	size_t primaries;
+	struct run **run;	/* owned */
+	size_t runs;
+};
+
+struct recording *recording_new(void);
+void recording_free(struct recording *rec);
+int recording_add(struct recording *rec, struct run *run);	/* takes the run */
+/* Facts of the machine we run on; whatever cannot be read stays unknown. */
+void machine_read(struct machine *m);
+
+#endif
