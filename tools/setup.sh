@@ -1,4 +1,190 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Name the Debian packages that are missing, and install them unless told not to.
-exit 0
+#
+# Name the Debian packages that are missing, and install them where that was
+# asked for. What counts is the thing that is used (a command, a header, a
+# static library), not the package: a compiler from elsewhere serves as well.
+#
+# setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), test (all)
+# --check or NO_INSTALL=1: names them and fails, touches nothing.
+set -eu
+
+usage()
+{
+	echo 'usage: tools/setup.sh build|demo|test [--check]' >&2
+	exit 2
+}
+
+PATH=$PATH:/usr/sbin:/sbin
+multiarch=$(gcc -print-multiarch 2>/dev/null) ||
+	multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null) || multiarch=$(uname -m)-linux-gnu
+
+have_command()
+{
+	command -v "$1" >/dev/null 2>&1
+}
+
+# have_file NAME DIRECTORY...
+have_file()
+{
+	name=$1
+	shift
+	for dir; do
+		[ -e "$dir/$name" ] && return 0
+	done
+	return 1
+}
+
+have_lib()
+{
+	have_file "$1" "/usr/lib/$multiarch" /usr/lib /usr/lib64 /usr/local/lib /lib64
+}
+
+have_header()
+{
+	have_file "$1" /usr/include "/usr/include/$multiarch" /usr/local/include
+}
+
+missing=
+# need KIND NAME PACKAGE: one row of the lists below.
+need()
+{
+	"have_$1" "$2" && return
+	case " $missing " in
+	*" $3 "*) ;;
+	*) missing="${missing:+$missing }$3" ;;
+	esac
+}
+
+# want PACKAGE NAME: the same for what not every release has.
+want()
+{
+	have_command "$2" && return
+	apt-cache show --no-all-versions "$1" >/dev/null 2>&1 && need command "$2" "$1"
+	return 0
+}
+
+needs_build()
+{
+	need command	make			make
+	need command	gcc			gcc
+	need header	stdio.h			libc6-dev
+	need lib	libc.a			libc6-dev
+	need header	linux/bpf.h		linux-libc-dev
+	need command	"${CLANG:-clang}"	clang
+	need command	"${BPFTOOL:-bpftool}"	bpftool
+	need command	"${PKGCONFIG:-pkg-config}" pkg-config
+	need lib	libbpf.a		libbpf-dev
+	need lib	libelf.a		libelf-dev
+	need lib	libz.a			zlib1g-dev
+	need header	yajl/yajl_parse.h	libyajl-dev
+	need lib	libyajl_s.a		libyajl-dev
+	# elfutils compresses sections with zstd since 0.189; its .pc file tells.
+	if grep -qs 'zstd' "/usr/lib/$multiarch/pkgconfig/libelf.pc"; then
+		need lib libzstd.a		libzstd-dev
+	fi
+}
+
+needs_demo()
+{
+	need command	"qemu-system-$(uname -m | sed 's/^arm64$/aarch64/')" "$qemu"
+	need command	apt-get			apt
+	need command	dpkg-deb		dpkg
+	need command	xz			xz-utils
+	need file_in	debian-archive-keyring.gpg debian-archive-keyring
+}
+
+have_file_in()
+{
+	have_file "$1" /usr/share/keyrings
+}
+
+needs_test()
+{
+	need header	cmocka.h		libcmocka-dev
+	need command	python3			python3
+	need command	sqlite3			sqlite3
+	need command	mkfs.ext4		e2fsprogs
+	# The oldest and a newer compiler for BPF; the default clang is either.
+	want clang-14	clang-14
+	want clang-19	clang-19
+}
+
+find_missing()
+{
+	missing=
+	needs_build
+	[ "$group" = build ] || needs_demo
+	[ "$group" != test ] || needs_test
+}
+
+group=${1:-}
+case $group in
+build | demo | test) ;;
+*) usage ;;
+esac
+check=${NO_INSTALL:-}
+[ "$check" != 0 ] || check=
+case $#,${2:-} in
+1,) ;;
+2,--check) check=1 ;;
+*) usage ;;
+esac
+case $(uname -m) in
+x86_64) qemu=qemu-system-x86 ;;
+aarch64) qemu=qemu-system-arm ;;
+*) qemu=qemu-system-misc ;;
+esac
+
+find_missing
+[ -n "$missing" ] || exit 0
+
+install="apt-get install -y --no-install-recommends $missing"
+if ! have_command apt-get; then
+	echo "mmscope: missing packages (names as in Debian): $missing" >&2
+	exit 1
+fi
+if [ -n "$check" ]; then
+	echo "mmscope: missing packages: $missing; install them with: $install" >&2
+	exit 1
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "mmscope: missing packages: $missing; installing needs root: $install" >&2
+	exit 1
+fi
+
+echo "mmscope: installing missing packages: $missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Another apt may hold the lock for a while: wait for it.
+run_install()
+{
+	# shellcheck disable=SC2086 # a list of names
+	apt-get -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install -y \
+		--no-install-recommends $missing </dev/null >"$log" 2>&1
+}
+
+# Old or absent package lists are the usual reason of a failure: renew them once.
+if ! run_install; then
+	echo "mmscope: reading the package lists anew"
+	if ! apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null >"$log" 2>&1; then
+		tail -n 5 "$log" >&2
+		echo "mmscope: apt-get update: failed (above); is there a network?" >&2
+		exit 1
+	fi
+	find_missing
+	if ! run_install; then
+		tail -n 15 "$log" >&2
+		echo "mmscope: apt-get install: failed (above); wanted: $missing" >&2
+		exit 1
+	fi
+fi
+find_missing
+if [ -n "$missing" ]; then
+	echo "mmscope: installed, yet not found: $missing" >&2
+	exit 1
+fi
