@@ -33,6 +33,8 @@ const struct metric *metric_by_name(const char *name);
 const char *label_name(enum label label);
 const char *const *label_values(enum label label);
 
+#define SHAPE_LABELS_MAX	4	/* most labels of a shape: room for one combination */
+
 /* The ordered labels of a shape; returns their number (1..4). */
 size_t shape_labels(enum shape shape, const enum label **labels);
 /* May this combination (one value per label of the shape) occur at all? */
@@ -74,7 +76,11 @@ struct sample {
 	unsigned int flags;
 	uint64_t value, max;	/* counters: the truth lies in [value, max] */
 	struct hist *hist;	/* histograms; owned by the run */
-	const char *unavailable;	/* the reason; then the sample has no labels */
+	/*
+	 * The reason why there is no value (kept by run_text()). Without labels it
+	 * holds for the whole metric, with labels for the combinations that have them.
+	 */
+	const char *unavailable;
 };
 
 /* A program whose runs may have been lost; misses of UINT64_MAX: unknown. */
@@ -124,14 +130,19 @@ void run_free(struct run *run);
 struct sample *run_add(struct run *run, enum metric_id metric);
 /* Keep a copy of `text` for a sample's label; equal texts share one copy. */
 const char *run_text(struct run *run, const char *text);
-/* Allocate the sample's histogram. */
+/* The sample's histogram, allocated empty at the first call. NULL: no memory. */
 struct hist *sample_hist(struct sample *s);
+/* Upper end of a counter's interval: `value` when `max` was not set above it. */
+uint64_t sample_max(const struct sample *s);
+/* Certainly nothing: neither a count, nor a possible one, nor unavailable. */
+bool sample_is_zero(const struct sample *s);
 
 /*
  * Sum of a metric over the samples that match: `want[l]` NULL matches any value
- * of label l. Samples that carry a LABEL_VM_OPS are extra views of the same
- * events: they count only when want[LABEL_VM_OPS] is set. Flags are or-ed; an
- * unavailable metric gives false and *reason.
+ * of label l, a NULL `want` everything. Samples that carry a LABEL_VM_OPS are
+ * extra views of the same events: they count only when want[LABEL_VM_OPS] is
+ * set. Flags are or-ed. When a matching sample is unavailable the sum would be
+ * wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.
  */
 struct total {
 	uint64_t value, max;
@@ -146,7 +157,7 @@ bool run_hist(const struct run *run, enum metric_id metric, const char *const *w
 /* ---- a recording: {machine, command, runs} ---- */
 
 struct machine {
-	char release[80], version[160], arch[16];
+	char release[80], version[160], arch[16], boot_id[40];
 	unsigned int cpus_possible, cpus_online;
 	uint64_t memory_kib, page_size;
 	int64_t fault_around_bytes;	/* -1: unknown */
@@ -168,7 +179,8 @@ struct recording {
 
 struct recording *recording_new(void);
 void recording_free(struct recording *rec);
-int recording_add(struct recording *rec, struct run *run);	/* takes the run */
+/* Takes the run. -1: no memory, and the run is still the caller's. */
+int recording_add(struct recording *rec, struct run *run);
 /* Facts of the machine we run on; whatever cannot be read stays unknown. */
 void machine_read(struct machine *m);
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "data/run.h"
+
+#define ROW(eid, ename, epoint, ehow, eneed, esymbols, ehelp)	\
+	[EVENT_##eid] = {					\
+		.id	 = EVENT_##eid,				\
+		.name	 = ename,				\
+		.point	 = POINT_##epoint,			\
+		.how	 = HOW_##ehow,				\
+		.need	 = NEED_##eneed,			\
+		.symbols = esymbols,				\
+		.help	 = ehelp,				\
+	},
+
+const struct event events[EVENT_MAX] = { EVENTS(ROW) };
+
+/* metrics.h names events as bits of 32. */
+_Static_assert(EVENT_MAX <= 32, "too many events for a bit mask");

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Label values, and which combinations of them can occur. */
+#include <string.h>
+
+#include "data/run.h"
+
+#define NAME(id, name)	name,
+
+static const char *const backings[] = { BACKINGS(NAME) NULL };
+static const char *const methods[] = { METHODS(NAME) NULL };
+static const char *const triggers[] = { TRIGGERS(NAME) NULL };
+static const char *const kinds[] = { KINDS(NAME) NULL };
+static const char *const reasons[] = { REASONS(NAME) NULL };
+static const char *const outcomes[] = { OUTCOMES(NAME) NULL };
+
+static const struct {
+	const char *name;
+	const char *const *values;
+	unsigned int count;
+} labels[LABEL_MAX] = {
+	[LABEL_BACKING] = { "backing", backings, BACKING_MAX },
+	[LABEL_METHOD]	= { "method", methods, METHOD_MAX },
+	[LABEL_TRIGGER] = { "trigger", triggers, TRIGGER_MAX },
+	[LABEL_KIND]	= { "kind", kinds, KIND_MAX },
+	[LABEL_REASON]	= { "reason", reasons, REASON_MAX },
+	[LABEL_OUTCOME] = { "outcome", outcomes, OUTCOME_MAX },
+	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
+};
+
+static const struct {
+	enum slot_base base;
+	size_t n;
+	enum label label[SHAPE_LABELS_MAX];
+} shapes[SHAPE_MAX] = {
+	[SHAPE_COMPLETED] = { SLOT_BASE_COMPLETED, 4,
+			      { LABEL_BACKING, LABEL_METHOD, LABEL_TRIGGER, LABEL_KIND } },
+	[SHAPE_FAULT]	  = { SLOT_BASE_FAULT, 3,
+			      { LABEL_BACKING, LABEL_METHOD, LABEL_TRIGGER } },
+	[SHAPE_INSTALL]	  = { SLOT_BASE_INSTALL, 3,
+			      { LABEL_BACKING, LABEL_METHOD, LABEL_TRIGGER } },
+	[SHAPE_ATTEMPT]	  = { SLOT_BASE_ATTEMPT, 2, { LABEL_BACKING, LABEL_TRIGGER } },
+	[SHAPE_REFUSED]	  = { SLOT_BASE_REFUSED, 2, { LABEL_BACKING, LABEL_REASON } },
+	[SHAPE_OUTCOME]	  = { SLOT_BASE_OUTCOME, 2, { LABEL_BACKING, LABEL_OUTCOME } },
+	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
+};
+
+#define M(x)	(1u << METHOD_##x)
+
+/*
+ * The methods that can populate each backing. What is not here costs no
+ * storage; a kernel that does it nevertheless shows up as `map full` in the
+ * trust line, never as another method.
+ */
+static const unsigned int populates[BACKING_MAX] = {
+	[BACKING_ANON]	      = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) | M(NONE),
+	[BACKING_FILE]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
+				M(NONE),
+	[BACKING_SHMEM]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
+				M(NONE),
+	/* shm_vm_ops has no map_pages: no fault-around. */
+	[BACKING_SYSV_SHM]    = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) | M(NONE),
+	[BACKING_HUGETLB]     = M(PMD) | M(COW) | M(NONE),
+	[BACKING_BPF_ARRAY]   = M(FAULT_AROUND) | M(PER_PAGE) | M(EAGER) | M(NONE),
+	[BACKING_BPF_RINGBUF] = M(EAGER) | M(PER_PAGE) | M(NONE),
+	[BACKING_BPF_ARENA]   = M(PER_PAGE) | M(NONE),
+	[BACKING_GUEST_MEMFD] = M(PER_PAGE) | M(LARGE_FOLIO) | M(NONE),
+	[BACKING_DEVICE]      = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(EAGER) | M(COW) | M(NONE),
+	[BACKING_OTHER]	      = (1u << METHOD_MAX) - 1,
+};
+
+const char *label_name(enum label label)
+{
+	return labels[label].name;
+}
+
+const char *const *label_values(enum label label)
+{
+	return labels[label].values;
+}
+
+size_t shape_labels(enum shape shape, const enum label **list)
+{
+	*list = shapes[shape].label;
+	return shapes[shape].n;
+}
+
+static bool install_can_occur(unsigned int backing, unsigned int method, unsigned int trigger)
+{
+	if (!(populates[backing] & (1u << method)))
+		return false;
+	/* What mmap() itself installs is eager, and nothing else is. */
+	return (method == METHOD_EAGER) == (trigger == TRIGGER_MMAP);
+}
+
+bool shape_can_occur(enum shape shape, const unsigned int *value)
+{
+	size_t i;
+
+	for (i = 0; i < shapes[shape].n; i++)
+		if (value[i] >= labels[shapes[shape].label[i]].count)
+			return false;
+
+	switch (shape) {
+	case SHAPE_COMPLETED:
+	case SHAPE_FAULT:
+		/* Populating at mmap time is no fault. */
+		return value[1] != METHOD_EAGER &&
+		       install_can_occur(value[0], value[1], value[2]);
+	case SHAPE_INSTALL:
+		return value[1] != METHOD_PMD && value[1] != METHOD_NONE &&
+		       install_can_occur(value[0], value[1], value[2]);
+	case SHAPE_ATTEMPT:
+		return value[1] != TRIGGER_MMAP;
+	case SHAPE_REFUSED:
+		/* Without a VMA there is no backing to name. */
+		return value[1] != REASON_NO_VMA || value[0] == BACKING_OTHER;
+	case SHAPE_OUTCOME:
+	case SHAPE_BACKING:
+		return true;
+	case SHAPE_MAX:
+		break;
+	}
+	return false;
+}
+
+/* Size of the whole product, and the combination at a raw index of it. */
+static size_t product(enum shape shape)
+{
+	size_t i, n = 1;
+
+	for (i = 0; i < shapes[shape].n; i++)
+		n *= labels[shapes[shape].label[i]].count;
+	return n;
+}
+
+static void combination(enum shape shape, size_t index, unsigned int *value)
+{
+	size_t i;
+
+	for (i = shapes[shape].n; i--;) {
+		unsigned int count = labels[shapes[shape].label[i]].count;
+
+		value[i] = index % count;
+		index /= count;
+	}
+}
+
+size_t shape_slots(enum shape shape)
+{
+	unsigned int value[SHAPE_LABELS_MAX];
+	size_t i, n = 0;
+
+	for (i = 0; i < product(shape); i++) {
+		combination(shape, i, value);
+		n += shape_can_occur(shape, value);
+	}
+	return n;
+}
+
+void shape_combination(enum shape shape, size_t slot, unsigned int *value)
+{
+	size_t i;
+
+	for (i = 0; i < product(shape); i++) {
+		combination(shape, i, value);
+		if (shape_can_occur(shape, value) && !slot--)
+			return;
+	}
+	memset(value, 0, shapes[shape].n * sizeof(*value));
+}
+
+void shape_fill_slots(uint16_t *slot_of)
+{
+	unsigned int value[SHAPE_LABELS_MAX];
+	enum shape shape;
+	size_t i;
+
+	for (shape = 0; shape < SHAPE_MAX; shape++) {
+		uint16_t slot = 0;
+
+		for (i = 0; i < product(shape); i++) {
+			combination(shape, i, value);
+			slot_of[shapes[shape].base + i] =
+				shape_can_occur(shape, value) ? slot++ : SLOT_NONE;
+		}
+	}
+}

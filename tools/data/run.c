@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One run: its samples, the texts they point to, and sums over them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/run.h"
+
+struct run *run_new(void)
+{
+	return calloc(1, sizeof(struct run));
+}
+
+void run_free(struct run *run)
+{
+	size_t i;
+
+	if (!run)
+		return;
+	for (i = 0; i < run->samples; i++)
+		free(run->sample[i].hist);
+	for (i = 0; i < run->values; i++) {
+		free(run->value[i].name);
+		free(run->value[i].unit);
+	}
+	for (i = 0; i < run->texts; i++)
+		free(run->text[i]);
+	free(run->sample);
+	free(run->value);
+	free(run->text);
+	free(run->trust.probe);
+	free(run);
+}
+
+/*
+ * Room for one more element: arrays grow at powers of two, so that the number
+ * of elements alone tells the capacity.
+ */
+static void *grow(void *array, size_t n, size_t size)
+{
+	if (n & (n - 1))
+		return array;
+	return reallocarray(array, n ? 2 * n : 1, size);
+}
+
+struct sample *run_add(struct run *run, enum metric_id metric)
+{
+	struct sample *s = grow(run->sample, run->samples, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	run->sample = s;
+	s += run->samples++;
+	memset(s, 0, sizeof(*s));
+	s->metric = &metrics[metric];
+	return s;
+}
+
+const char *run_text(struct run *run, const char *text)
+{
+	char **list, *copy;
+	size_t i;
+
+	for (i = 0; i < run->texts; i++)
+		if (!strcmp(run->text[i], text))
+			return run->text[i];
+	list = grow(run->text, run->texts, sizeof(*list));
+	if (!list)
+		return NULL;
+	run->text = list;
+	copy = strdup(text);
+	if (copy)
+		run->text[run->texts++] = copy;
+	return copy;
+}
+
+struct hist *sample_hist(struct sample *s)
+{
+	if (!s->hist) {
+		s->hist = malloc(sizeof(*s->hist));
+		if (s->hist)
+			hist_init(s->hist, s->metric->kind == KIND_TIME ? HIST_TIME : HIST_BATCH);
+	}
+	return s->hist;
+}
+
+uint64_t sample_max(const struct sample *s)
+{
+	return s->max > s->value ? s->max : s->value;
+}
+
+bool sample_is_zero(const struct sample *s)
+{
+	if (s->unavailable || s->flags & SAMPLE_LOWER_BOUND)
+		return false;
+	return !sample_max(s) && (!s->hist || (!s->hist->count && !s->hist->sum));
+}
+
+static bool matches(const struct sample *s, const char *const *want)
+{
+	size_t l;
+
+	for (l = 0; l < LABEL_MAX; l++) {
+		if (!want || !want[l])
+			continue;
+		/* A reason without this label covers all values of it. */
+		if (!s->label[l] && s->unavailable)
+			continue;
+		if (!s->label[l] || strcmp(s->label[l], want[l]))
+			return false;
+	}
+	/* Extra views of events that other samples count already. */
+	return s->unavailable || !s->label[LABEL_VM_OPS] || (want && want[LABEL_VM_OPS]);
+}
+
+/* The next sample of a metric that matches, from *pos on; NULL: no more. */
+static const struct sample *next_match(const struct run *run, enum metric_id metric,
+				       const char *const *want, size_t *pos)
+{
+	while (*pos < run->samples) {
+		const struct sample *s = &run->sample[(*pos)++];
+
+		if (s->metric->id == metric && matches(s, want))
+			return s;
+	}
+	return NULL;
+}
+
+bool run_total(const struct run *run, enum metric_id metric, const char *const *want,
+	       struct total *total, const char **reason)
+{
+	const struct sample *s;
+	bool saturated = false;
+	size_t pos = 0;
+
+	memset(total, 0, sizeof(*total));
+	while ((s = next_match(run, metric, want, &pos))) {
+		if (s->unavailable) {
+			if (reason)
+				*reason = s->unavailable;
+			memset(total, 0, sizeof(*total));
+			return false;
+		}
+		total->value = sat_add(total->value, s->value, &saturated);
+		total->max = sat_add(total->max, sample_max(s), &saturated);
+		total->flags |= s->flags;
+	}
+	if (saturated)
+		total->flags |= SAMPLE_SATURATED;
+	return true;
+}
+
+bool run_hist(const struct run *run, enum metric_id metric, const char *const *want,
+	      struct hist *hist, unsigned int *flags, const char **reason)
+{
+	enum hist_kind kind = metrics[metric].kind == KIND_TIME ? HIST_TIME : HIST_BATCH;
+	const struct sample *s;
+	size_t pos = 0;
+
+	hist_init(hist, kind);
+	*flags = 0;
+	while ((s = next_match(run, metric, want, &pos))) {
+		if (s->unavailable) {
+			if (reason)
+				*reason = s->unavailable;
+			hist_init(hist, kind);
+			*flags = 0;
+			return false;
+		}
+		if (s->hist)
+			hist_merge(hist, s->hist);
+		*flags |= s->flags;
+	}
+	if (hist->saturated)
+		*flags |= SAMPLE_SATURATED;
+	return true;
+}
