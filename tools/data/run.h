@@ -157,7 +157,7 @@ bool run_hist(const struct run *run, enum metric_id metric, const char *const *w
 /* ---- a recording: {machine, command, runs} ---- */
 
 struct machine {
-	char release[80], version[160], arch[16], boot_id[40];
+	char release[80], version[320], arch[16], boot_id[40];
 	unsigned int cpus_possible, cpus_online;
 	uint64_t memory_kib, page_size;
 	int64_t fault_around_bytes;	/* -1: unknown */
