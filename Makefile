@@ -2,13 +2,20 @@
 #
 # make              build/mmscope, one static binary (no network, no root)
 # make demo         set up what is missing, build, show the difference (7.2 against 7.3)
-# make check        set up what is missing, build, run all tests
+# make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
+# make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
 # make install      DESTDIR= PREFIX=/usr/local
-# V=1 prints commands; NO_INSTALL=1 refuses to install packages.
+# make lint         formatting and shell scripts
+#
+# V=1 prints commands; NO_INSTALL=1 refuses to install packages; B=DIR builds there.
 
-MAKEFLAGS += --no-builtin-rules
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
+.DEFAULT_GOAL := all
 
 VERSION   := 0.1
 CC        := gcc
@@ -20,54 +27,120 @@ B         ?= build
 V         ?= 0
 ifeq ($(V),0)
 Q   := @
-msg  = @printf '  %-8s %s\n' $(1) $(patsubst $(B)/%,%,$(2))
+msg  = @printf '  %-8s %s\n' $(1) $(2)
 endif
 
-WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter
-CFLAGS  ?= -O2 -g
-CFLAGS  += -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -Itools -I$(B)/bpf -pthread
-LDFLAGS ?= -static
-LIBS     = $(shell $(PKGCONFIG) --static --libs libbpf libelf) -lyajl_s -lm
+# LINK=static is the product; the tests also build LINK=dynamic, with sanitizers.
+LINK      ?= static
+SANITIZE  ?=
+CFLAGS    ?= -O2 -g
+WARN      := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter
+C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -Itools -I$(B)/bpf \
+	     -pthread $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
+ifeq ($(LINK),static)
+L_FLAGS    = $(C_FLAGS) $(LDFLAGS) -static
+LIBS      := $(shell $(PKGCONFIG) --static --libs libbpf libelf 2>/dev/null) -lyajl_s -lm
+else
+L_FLAGS    = $(C_FLAGS) $(LDFLAGS)
+LIBS      := $(shell $(PKGCONFIG) --libs libbpf libelf yajl 2>/dev/null) -lm
+endif
 
-ARCH_BPF := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(shell uname -m)))
-BPFFLAGS := -target bpf -D__TARGET_ARCH_$(ARCH_BPF) -g -O2 -std=gnu11 -Wall -Werror -Wno-unused-function -Itools -Ibpf
+# -mcpu=v3 whatever the compiler's default is: every kernel since 5.12 takes it.
+ARCH_BPF  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(shell uname -m)))
+MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+B_FLAGS   := -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH_BPF) -g -O2 -std=gnu11 -Wall -Werror \
+	     -Wno-unused-function -Itools -Ibpf $(MULTIARCH:%=-idirafter /usr/include/%)
 
 SRCS := $(wildcard tools/*.c tools/*/*.c)
 OBJS := $(SRCS:%.c=$(B)/%.o)
 BPF  := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
 SKEL := $(BPF:%=$(B)/bpf/%.skel.h)
+UNIT := $(patsubst tests/%.c,$(B)/%,$(wildcard tests/unit/*.c))
+MAN  := $(wildcard docs/*.1)
 
 all: $(B)/mmscope
 
+# The linked file keeps its symbols for debugging; the stripped one is installed.
 $(B)/mmscope: $(OBJS)
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(LIBS)
+	$(Q)$(CC) $(L_FLAGS) -o $@ $^ $(LIBS)
+	$(Q)strip -o $@.stripped $@
+	$(Q)printf '  %-8s %s: %d KiB, %d KiB stripped (as installed)\n' SIZE $@ \
+		$$(($$(stat -c %s $@) / 1024)) $$(($$(stat -c %s $@.stripped) / 1024))
 
-$(OBJS): $(B)/%.o: %.c | $(SKEL) packages
+$(OBJS): $(B)/%.o: %.c Makefile | $(SKEL) packages
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c | packages
+# Embedded by the assembler, which the compiler's dependencies do not see.
+$(filter $(B)/tools/vm/%,$(OBJS)): $(wildcard kernel/versions)
+
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c Makefile | packages
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPFFLAGS) -MMD -MP -c -o $(@:.bpf.o=.tmp.o) $<
+	$(Q)$(CLANG) $(B_FLAGS) -MMD -MP -MT $@ -c -o $(@:.bpf.o=.tmp.o) $<
 	$(Q)$(BPFTOOL) gen object $@ $(@:.bpf.o=.tmp.o)
 
 $(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
+# Everything but main(), for the unit tests.
+$(B)/libmmscope.a: $(filter-out $(B)/tools/mmscope.o,$(OBJS))
+	$(Q)rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(UNIT): $(B)/%: tests/%.c $(B)/libmmscope.a Makefile
+	$(call msg,UNIT,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(C_FLAGS) -Itests -MMD -MP -o $@ $< $(L_FLAGS) $(B)/libmmscope.a $(LIBS) -lcmocka
+
+unit: $(UNIT)
+
 # Names what is missing for a build; installs nothing.
 packages:
-	$(Q)tools/setup.sh --build --check
+	$(Q)CLANG="$(CLANG)" BPFTOOL="$(BPFTOOL)" tools/setup.sh build --check
 
-# The same, and installs it.
-setup:
-	$(Q)tools/setup.sh --all
+demo:
+	$(Q)tools/setup.sh demo
+	$(Q)$(MAKE) all
+	$(Q)MMSCOPE=$(abspath $(B))/mmscope tools/demo.sh
+
+# Three builds of the same sources: the product, one with sanitizers for the
+# unit and command line tests, and one all by the newest clang that there is.
+NEW_CLANG = $(or $(notdir $(lastword $(sort $(wildcard /usr/bin/clang-[1-9][0-9])))),clang)
+
+check-build:
+	$(Q)$(MAKE) all
+	$(Q)$(MAKE) all unit B=$(B)/asan LINK=dynamic CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+		SANITIZE='address undefined'
+	$(Q)$(MAKE) all B=$(B)/clang CC=$(NEW_CLANG) CLANG=$(NEW_CLANG)
+
+check:
+	$(Q)tools/setup.sh test
+	$(Q)$(MAKE) check-build
+	$(Q)tests/run --build $(B) $(J:%=-j%) $(T)
+
+check-long:
+	$(Q)tools/setup.sh long
+	$(Q)tests/run --build $(B) $(or $(T),long)
+
+install: all
+	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope
+	$(Q)for page in $(MAN); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page#docs/} || exit; \
+	done
+
+FORMATTED = $(wildcard tools/*.[ch] tools/*/*.[ch] bpf/*.[ch] tests/unit/*.[ch])
+SCRIPTS   = $(wildcard .ci/run tools/*.sh tests/*/*.sh)
+
+lint:
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	$(Q)shellcheck $(SCRIPTS)
 
 clean:
 	$(Q)rm -rf $(B)
 
-.PHONY: all packages setup clean demo check install
--include $(OBJS:.o=.d) $(BPF:%=$(B)/bpf/%.tmp.d)
+.PHONY: all unit packages demo check check-build check-long install lint clean
+-include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)

@@ -131,9 +131,9 @@ case $#,${2:-} in
 *) usage ;;
 esac
 case $(uname -m) in
-x86_64) qemu=qemu-system-x86 ;;
-aarch64) qemu=qemu-system-arm ;;
-*) qemu=qemu-system-misc ;;
+x86_64) qemu="qemu-system-x86" ;;
+aarch64) qemu="qemu-system-arm" ;;
+*) qemu="qemu-system-misc" ;;
 esac
 
 find_missing
