@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Page faults, fault-around and PTE installs.
+ *
+ * A logical fault is all its attempts: calls of handle_mm_fault() by one task
+ * for one address until one does not return VM_FAULT_RETRY. Nothing relies on
+ * seeing every exit: an attempt that starts discards what an earlier one left.
+ */
+#include "kernel.h"
+#include "probe.h"
+#include "shared.h"
+#include "target.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* ---- PTEs and page-table-lock holds ---- */
+
+static __always_inline void close_hold(struct task_state *st)
+{
+	u32 slot = st->hold_slot;
+
+	if (!st->hold_ptes)
+		return;
+	count_batch(METRIC_PTES_PER_HOLD, slot, st->hold_ptes);
+	if (!have_pte_lock)
+		mark_inferred(METRIC_PTES_PER_HOLD, slot);
+	count_by(st, METRIC_PTES_PER_HOLD, 1, st->hold_ptes);
+	st->hold_ptes = 0;
+}
+
+static __always_inline void install(struct task_state *st, u32 method, u32 trigger, u32 backing,
+				    u32 nr, bool inferred)
+{
+	u32 slot = slot_of[SLOT_BASE_INSTALL + fault_index(backing, method, trigger)];
+
+	count(METRIC_PTES_INSTALLED, slot, nr);
+	if (inferred)
+		mark_inferred(METRIC_PTES_INSTALLED, slot);
+	count_by(st, METRIC_PTES_INSTALLED, 1, nr);
+	st->hold_slot = slot;
+	st->hold_ptes += nr;
+}
+
+static __always_inline void install_in_fault(struct task_state *st, u32 method, u32 nr,
+					     bool inferred)
+{
+	install(st, method, st->trigger, st->backing, nr, inferred);
+	st->method = method;
+	st->attempt_ptes += nr;
+	st->fault_ptes += nr;
+	st->fault_inferred |= inferred;
+	/* Without the lock's probe each install outside a window is a hold of its own. */
+	if (!have_pte_lock && !st->window_end)
+		close_hold(st);
+}
+
+EXIT_BODY(PTE_LOCK)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !ret || !(st->active || st->insert_vma))
+		return;
+	close_hold(st);
+	st->locks++;
+}
+EXIT_PROGRAMS(PTE_LOCK)
+
+/* set_pte_range(vmf, folio, page, nr, addr); before 6.6 do_set_pte(vmf, page, addr). */
+ENTRY_BODY(PTE_INSTALL)
+{
+	struct task_state *st = state_find();
+	u32 nr = pte_install_has_nr ? (u32)a3 : 1;
+	u32 method = METHOD_PER_PAGE;
+
+	if (!st)
+		return;
+	if (!st->active) {
+		count_trust(TRUST_UNMATCHED);
+		return;
+	}
+	if (st->window_end) {
+		method = METHOD_FAULT_AROUND;
+		st->window_ptes += nr;
+	} else if (st->private_write) {
+		method = METHOD_COW;
+		st->skip_anon = 1;	/* the new page's rmap call that follows is this one */
+	} else if (nr > 1) {
+		method = METHOD_LARGE_FOLIO;
+	}
+	install_in_fault(st, method, nr, false);
+}
+ENTRY_PROGRAMS(PTE_INSTALL)
+
+static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
+{
+	struct folio___old *old = (void *)folio;
+	bool word = bpf_core_field_exists(old->flags) &&
+		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
+	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
+	u32 order;
+
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	if (bpf_core_field_exists(old->_folio_order))
+		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
+	else
+		order = READ(folio, _flags_1) & 0xff;
+	return 1u << (order & 31);
+}
+
+/* folio_add_new_anon_rmap(folio, vma, ...); before 6.8 page_add_new_anon_rmap(page, vma, ...). */
+ENTRY_BODY(ANON_INSTALL)
+{
+	struct task_state *st = state_find();
+	u32 nr;
+
+	if (!st || !st->active || st->vma != a1)
+		return;
+	if (st->skip_anon) {
+		st->skip_anon = 0;
+		return;
+	}
+	nr = folio_pages(typed, (void *)a0);
+	if (nr >= 1u << pmd_order)
+		return;		/* mapped by a PMD: PMD_ANON counts it */
+	install_in_fault(st, st->wrprotect ? METHOD_COW :
+			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
+}
+ENTRY_PROGRAMS(ANON_INSTALL)
+
+/* The zero page has no rmap: a read fault that succeeded without one mapped it. */
+EXIT_BODY(ANON_FAULT)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !st->active || (u32)ret || st->attempt_ptes || st->write)
+		return;
+	install_in_fault(st, METHOD_PER_PAGE, 1, false);
+}
+EXIT_PROGRAMS(ANON_FAULT)
+
+ENTRY_BODY(COW_FAULT)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active)
+		st->wrprotect = 1;
+}
+ENTRY_PROGRAMS(COW_FAULT)
+
+static __always_inline void pmd_mapped(struct task_state *st)
+{
+	count(METRIC_PMD_MAPS, slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)], 1);
+	count_by(st, METRIC_PMD_MAPS, 1, 1);
+	st->method = METHOD_PMD;
+	st->pmd = 1;
+}
+
+EXIT_BODY(PMD_FILE)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active && !(u32)ret)
+		pmd_mapped(st);
+}
+EXIT_PROGRAMS(PMD_FILE)
+
+EXIT_BODY(PMD_ANON)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active && !(u32)ret)
+		pmd_mapped(st);
+}
+EXIT_PROGRAMS(PMD_ANON)
+
+/* ---- fault-around ---- */
+
+/* filemap_map_pages(vmf, start_pgoff, end_pgoff) and its like. */
+ENTRY_BODY(MAP_PAGES)
+{
+	struct task_state *st = state_find();
+	struct vm_fault *vmf = (void *)a0;
+	u64 start;
+
+	if (!st || !st->active)
+		return;
+	start = READ(vmf, address) - ((READ(vmf, pgoff) - a1) << page_shift);
+	start &= ~((1ULL << page_shift) - 1);
+	st->vmf = a0;
+	st->window_start = start;
+	st->window_end = start + ((a2 - a1 + 1) << page_shift);
+	st->window_ptes = 0;
+	count(METRIC_FAULT_AROUND_ASKED, slot_of[SLOT_BASE_BACKING + backing_index(st->backing)],
+	      a2 - a1 + 1);
+}
+ENTRY_PROGRAMS(MAP_PAGES)
+FENTRY(MAP_PAGES, 2)
+
+#define PTES_AT_ONCE	16
+
+/*
+ * PTEs of the window that are present now. vmf->pte still points into the page
+ * table, and a table is one page, so its start is the pointer's page.
+ */
+static __always_inline u32 window_present(struct task_state *st)
+{
+	struct vm_fault *vmf = (void *)st->vmf;
+	u64 table, first, pages, pte[PTES_AT_ONCE];
+	u32 i, j, present = 0;
+
+	table = (u64)BPF_CORE_READ(vmf, pte);
+	if (!table)
+		return 0;
+	table &= ~((1ULL << page_shift) - 1);
+	first = (st->window_start >> page_shift) & ((1u << (page_shift - 3)) - 1);
+	pages = (st->window_end - st->window_start) >> page_shift;
+	for (i = 0; i < HIST_EXACT; i += PTES_AT_ONCE) {
+		if (i >= pages)
+			break;
+		if (bpf_probe_read_kernel(pte, sizeof(pte), (void *)(table + (first + i) * 8)))
+			break;
+		for (j = 0; j < PTES_AT_ONCE; j++)
+			present += i + j < pages && pte[j];
+	}
+	return present;
+}
+
+EXIT_BODY(MAP_PAGES_END)
+{
+	struct task_state *st = state_find();
+	u32 slot, present;
+
+	if (!st || !st->active || !st->window_end)
+		return;
+	close_hold(st);
+	slot = slot_of[SLOT_BASE_BACKING + backing_index(st->backing)];
+	count(METRIC_FAULT_AROUND_MAPPED, slot, st->window_ptes);
+	if (read_memory) {
+		present = window_present(st);
+		/* What a large folio mapped outside of the window is not in `present`. */
+		if (present > st->window_ptes)
+			count(METRIC_FAULT_AROUND_PRESENT, slot, present - st->window_ptes);
+	}
+	st->window_end = 0;
+}
+EXIT_PROGRAMS(MAP_PAGES_END)
+FEXIT(MAP_PAGES_END, 2)
+
+/* ---- populate ---- */
+
+/* (vma or mm, start, end, ...) */
+ENTRY_BODY(POPULATE)
+{
+	struct task_state *st = state_get();
+
+	if (!st)
+		return;
+	st->populate_start = a1;
+	st->populate_end = a2;
+}
+ENTRY_PROGRAMS(POPULATE)
+FENTRY(POPULATE, 2)
+
+EXIT_BODY(POPULATE_END)
+{
+	struct task_state *st = state_find();
+
+	if (st)
+		st->populate_end = 0;
+}
+EXIT_PROGRAMS(POPULATE_END)
+FEXIT(POPULATE_END, 2)
+
+/* ---- the fault itself ---- */
+
+static __always_inline void refuse(struct task_state *st, u32 backing, u32 reason)
+{
+	count(METRIC_FAULT_REFUSED, slot_of[SLOT_BASE_REFUSED + refused_index(backing, reason)], 1);
+	count_by(st, METRIC_FAULT_REFUSED, 1, 1);
+}
+
+/* lock_vma_under_rcu(): NULL is a refusal; why, the mmap_lock path will tell. */
+EXIT_BODY(VMA_LOOKUP)
+{
+	struct task_state *st = state_find();
+
+	if (st)
+		st->lookup_failed = !ret;
+}
+EXIT_PROGRAMS(VMA_LOOKUP)
+
+/* lock_mm_and_find_vma(): NULL after a failed lookup: there was no VMA. */
+EXIT_BODY(VMA_FIND)
+{
+	struct task_state *st = state_find();
+
+	if (!st || ret || !st->lookup_failed)
+		return;
+	st->lookup_failed = 0;
+	refuse(st, BACKING_OTHER, REASON_NO_VMA);
+}
+EXIT_PROGRAMS(VMA_FIND)
+
+/* handle_mm_fault(vma, address, flags, regs) */
+ENTRY_BODY(FAULT_ENTRY)
+{
+	struct task_state *st = state_get();
+	struct vm_area_struct *vma = (void *)a0;
+	const struct vm_operations_struct *ops;
+	u32 flags = a2;
+	u64 vm_flags;
+	bool write;
+
+	if (!st)
+		return;
+	if (st->active)
+		count_trust(TRUST_UNMATCHED);	/* its exit was lost */
+
+	ops = READ(vma, vm_ops);
+	vm_flags = READ(vma, vm_flags);
+	write = flags & (FAULT_FLAG_WRITE | FAULT_FLAG_UNSHARE);
+
+	st->backing = classify(typed, st, vma, ops, vm_flags);
+	st->trigger = a3 ? TRIGGER_ACCESS :
+		      a1 >= st->populate_start && a1 < st->populate_end ? TRIGGER_POPULATE :
+		      TRIGGER_GUP;
+	st->write = write;
+	st->private_write = write && !(vm_flags & VM_SHARED) && ops;
+	st->flags = flags;
+	st->vma = a0;
+	st->hold_ptes = 0;
+	st->attempt_ptes = 0;
+	st->skip_anon = 0;
+	st->wrprotect = 0;
+	st->pmd = 0;
+	st->window_end = 0;
+	st->active = 1;
+	st->attempt_start = bpf_ktime_get_ns();
+	by_key(st, (u64)ops);
+
+	if (!st->retrying || st->address != a1) {
+		st->fault_start = st->attempt_start;
+		st->fault_ptes = 0;
+		st->fault_inferred = 0;
+		st->retrying = 0;
+		st->method = METHOD_NONE;
+	}
+	st->address = a1;
+
+	/*
+	 * The VMA may be gone when an attempt under its lock was refused: what
+	 * the reason would be is read now.
+	 */
+	if (flags & FAULT_FLAG_VMA_LOCK) {
+		if (READ(vma, vm_userfaultfd_ctx.ctx))
+			st->refusal = REASON_UFFD;
+		else if (ops && !(vm_flags & VM_HUGETLB) && !READ(ops, map_pages))
+			st->refusal = REASON_NO_MAP_PAGES;
+		else if (!READ(vma, anon_vma) && (!ops || st->private_write))
+			st->refusal = REASON_ANON_VMA;
+		else
+			st->refusal = ops ? REASON_MAX : REASON_OTHER;
+	} else if (st->lookup_failed && flags & FAULT_FLAG_USER) {
+		/* A stack that grows has no VMA at the address until it has grown. */
+		bool grown = vm_flags & VM_GROWSDOWN && a1 - READ(vma, vm_start) < 1u << page_shift;
+
+		refuse(st, grown ? BACKING_OTHER : st->backing,
+		       grown ? REASON_NO_VMA : REASON_VMA_WRITE_LOCKED);
+	}
+	st->lookup_failed = 0;
+	count(METRIC_FAULT_ATTEMPTS, slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)], 1);
+	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
+}
+ENTRY_PROGRAMS(FAULT_ENTRY)
+
+EXIT_BODY(FAULT_EXIT)
+{
+	struct task_state *st = state_find();
+	u32 result = ret, outcome, attempt, slot;
+	u64 now, latency;
+
+	if (!st)
+		return;
+	if (!st->active) {
+		count_trust(TRUST_UNMATCHED);
+		return;
+	}
+	now = bpf_ktime_get_ns();
+	st->active = 0;
+	st->window_end = 0;
+	attempt = slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)];
+	latency = now - st->attempt_start;
+
+	if (result & VM_FAULT_ERROR) {
+		outcome = OUTCOME_FAILED;
+		count(METRIC_FAULT_FAILED, attempt, 1);
+		count_by(st, METRIC_FAULT_FAILED, 1, 1);
+		st->retrying = 0;
+	} else if (result & VM_FAULT_RETRY) {
+		/* With ->map_pages the VMA lock was dropped to wait for I/O: a retry. */
+		if (st->flags & FAULT_FLAG_VMA_LOCK && st->refusal != REASON_MAX) {
+			outcome = OUTCOME_REFUSED;
+			refuse(st, st->backing, st->refusal);
+		} else {
+			outcome = OUTCOME_RETRIED;
+			count(METRIC_FAULT_RETRIED, attempt, 1);
+			count_by(st, METRIC_FAULT_RETRIED, 1, 1);
+		}
+		st->retrying = 1;
+	} else {
+		u32 kind = result & VM_FAULT_MAJOR || st->flags & FAULT_FLAG_TRIED ?
+			   KIND_MAJOR : KIND_MINOR;
+		u32 index;
+
+		outcome = OUTCOME_COMPLETED;
+		/* 6.1 inlines do_anonymous_page(): what else could a read have done? */
+		if (!have_anon_fault && st->backing == BACKING_ANON && !st->write &&
+		    !st->attempt_ptes && !st->pmd && !st->wrprotect)
+			install_in_fault(st, METHOD_PER_PAGE, 1, true);
+		index = fault_index(st->backing, st->method, st->trigger);
+		count(METRIC_FAULT_COMPLETED, slot_of[SLOT_BASE_COMPLETED + index * KIND_MAX + kind], 1);
+		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
+		count_time(METRIC_FAULT_LATENCY, slot_of[SLOT_BASE_FAULT + index],
+			   now - st->fault_start);
+		if (st->fault_ptes) {
+			slot = slot_of[SLOT_BASE_INSTALL + index];
+			count_batch(METRIC_PTES_PER_FAULT, slot, st->fault_ptes);
+			if (st->fault_inferred)
+				mark_inferred(METRIC_PTES_PER_FAULT, slot);
+		}
+	}
+	close_hold(st);
+	/* A fault of one attempt is in fault_latency already. */
+	if (st->retrying || outcome == OUTCOME_FAILED)
+		count_time(METRIC_FAULT_ATTEMPT_LATENCY,
+			   slot_of[SLOT_BASE_OUTCOME + outcome_index(st->backing, outcome)], latency);
+	if (outcome == OUTCOME_COMPLETED)
+		st->retrying = 0;
+}
+EXIT_PROGRAMS(FAULT_EXIT)
+
+/* ---- population at mmap() ---- */
+
+/* bpf_map_mmap(file, vma) */
+ENTRY_BODY(BPF_MMAP)
+{
+	struct task_state *st = state_get();
+	struct file *file = (void *)a0;
+	struct bpf_map *map;
+	u32 type;
+
+	if (!st)
+		return;
+	st->eager_vma = a1;
+	st->eager_backing = BACKING_OTHER;
+	if (!read_memory)
+		return;
+	/* private_data has no type of its own, so a typed read cannot follow it. */
+	map = BPF_CORE_READ(file, private_data);
+	type = BPF_CORE_READ(map, map_type);
+	if (type == BPF_MAP_TYPE_RINGBUF)
+		st->eager_backing = BACKING_BPF_RINGBUF;
+	else if (type == BPF_MAP_TYPE_ARRAY)
+		st->eager_backing = BACKING_BPF_ARRAY;
+}
+ENTRY_PROGRAMS(BPF_MMAP)
+
+EXIT_BODY(BPF_MMAP_END)
+{
+	struct task_state *st = state_find();
+
+	if (st)
+		st->eager_vma = 0;
+}
+EXIT_PROGRAMS(BPF_MMAP_END)
+
+/* array_map_mmap(map, vma) */
+ENTRY_BODY(ARRAY_MMAP)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->eager_vma == a1)
+		st->eager_backing = BACKING_BPF_ARRAY;
+}
+ENTRY_PROGRAMS(ARRAY_MMAP)
+
+static __always_inline void insert_start(const bool typed, struct task_state *st, u64 vma_arg)
+{
+	struct vm_area_struct *vma = (void *)vma_arg;
+	const struct vm_operations_struct *ops = READ(vma, vm_ops);
+
+	st->insert_vma = vma_arg;
+	st->insert_locks = st->locks;
+	st->insert_backing = st->eager_vma == vma_arg ? st->eager_backing :
+			     classify(typed, st, vma, ops, READ(vma, vm_flags));
+	if (!st->active)
+		by_key(st, (u64)ops);
+}
+
+/* nr pages were inserted in `locks` acquisitions of the page-table lock. */
+static __always_inline void insert_done(struct task_state *st, u32 nr, u32 locks, bool guessed)
+{
+	u32 slot, each, rest;
+
+	if (nr && st->active && st->vma == st->insert_vma) {
+		install_in_fault(st, METHOD_PER_PAGE, nr, false);
+	} else if (nr) {
+		install(st, METHOD_EAGER, TRIGGER_MMAP, st->insert_backing, nr, false);
+		st->hold_ptes = 0;
+		slot = st->hold_slot;
+		/* Only the number of holds is seen: spread the pages evenly over them. */
+		each = nr / locks;
+		rest = nr - each * locks;
+		count_batch_n(METRIC_PTES_PER_HOLD, slot, each + 1, rest);
+		count_batch_n(METRIC_PTES_PER_HOLD, slot, each, locks - rest);
+		count_by(st, METRIC_PTES_PER_HOLD, locks, nr);
+		if (guessed || rest)
+			mark_inferred(METRIC_PTES_PER_HOLD, slot);
+	}
+	st->insert_vma = 0;
+}
+
+/* vm_insert_page(vma, addr, page) */
+ENTRY_BODY(EAGER_PAGE)
+{
+	struct task_state *st = state_get();
+
+	if (st)
+		insert_start(typed, st, a0);
+}
+ENTRY_PROGRAMS(EAGER_PAGE)
+
+EXIT_BODY(EAGER_PAGE_END)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->insert_vma)
+		insert_done(st, !(u32)ret, 1, st->locks == st->insert_locks);
+}
+EXIT_PROGRAMS(EAGER_PAGE_END)
+
+/* vm_insert_pages(vma, addr, pages, num): *num comes back as what was left. */
+ENTRY_BODY(EAGER_PAGES)
+{
+	struct task_state *st = state_get();
+
+	if (!st)
+		return;
+	insert_start(typed, st, a0);
+	st->insert_num = a3;
+	/* A pointer to a number has no type to read it by. */
+	if (!read_memory || bpf_probe_read_kernel(&st->insert_pages, sizeof(u32), (void *)a3))
+		st->insert_vma = 0;
+}
+ENTRY_PROGRAMS(EAGER_PAGES)
+
+/* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */
+#define INSERT_BATCH	8
+
+EXIT_BODY(EAGER_PAGES_END)
+{
+	struct task_state *st = state_find();
+	u32 left = 0, nr, locks;
+
+	if (!st || !st->insert_vma)
+		return;
+	nr = st->insert_pages;
+	/* On success nothing is left; a failure says how much was not done. */
+	if ((u32)ret && read_memory && !bpf_probe_read_kernel(&left, sizeof(left), (void *)st->insert_num))
+		nr = left < nr ? nr - left : 0;
+	else if ((u32)ret)
+		nr = 0;
+	locks = st->locks - st->insert_locks;
+	insert_done(st, nr, locks ?: (nr + INSERT_BATCH - 1) / INSERT_BATCH, !locks);
+}
+EXIT_PROGRAMS(EAGER_PAGES_END)

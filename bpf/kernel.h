@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_KERNEL_H
+#define MMSCOPE_KERNEL_H
+
+/*
+ * Kernel types, written by hand: only what the programs read, relocated by
+ * name against the running kernel's BTF. A name with ___old is a layout that
+ * later releases changed; the comment says when.
+ */
+#include <linux/bpf.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+/* The register frame of a kprobe: an ABI, not relocated (asm/ptrace.h). */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
+	unsigned long orig_rax, rip, cs, eflags, rsp, ss;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	__u64 regs[31], sp, pc, pstate;
+};
+struct pt_regs;
+#else
+#error "no register layout for this machine"
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct task_struct {
+	int pid;
+	int tgid;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct userfaultfd_ctx;
+
+struct vm_userfaultfd_ctx {
+	struct userfaultfd_ctx *ctx;
+};
+
+struct vm_operations_struct {
+	void *fault;
+	void *map_pages;
+};
+
+struct anon_vma;
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_flags;
+	struct anon_vma *anon_vma;
+	const struct vm_operations_struct *vm_ops;
+	struct file *vm_file;
+	struct vm_userfaultfd_ctx vm_userfaultfd_ctx;
+};
+
+typedef struct {
+	unsigned long pte;
+} pte_t;
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+	unsigned long address;
+	pte_t *pte;
+};
+
+/* Since 6.18 the flags word is a struct (memdesc_flags_t). */
+typedef struct {
+	unsigned long f;
+} memdesc_flags_t;
+
+struct folio {
+	memdesc_flags_t flags;
+	unsigned long _flags_1;
+};
+
+/* Before 6.18: a plain word; before 6.6 the order had a byte of its own. */
+struct folio___old {
+	unsigned long flags;
+	unsigned char _folio_order;
+};
+
+struct bpf_map {
+	enum bpf_map_type map_type;
+};
+
+#pragma clang attribute pop
+
+/* Its place in the flags word moved in 6.12 (16 before). */
+enum pageflags {
+	PG_head = 6,
+};
+
+/* include/linux/mm_types.h: enum vm_fault_reason, the same in all releases. */
+#define VM_FAULT_ERROR		0x73	/* OOM, SIGBUS, HWPOISON, HWPOISON_LARGE, SIGSEGV */
+#define VM_FAULT_MAJOR		0x4
+#define VM_FAULT_RETRY		0x400
+#define VM_FAULT_FALLBACK	0x800
+
+/* include/linux/mm_types.h: enum fault_flag, the same in all releases. */
+#define FAULT_FLAG_WRITE	0x1
+#define FAULT_FLAG_TRIED	0x20
+#define FAULT_FLAG_USER		0x40
+#define FAULT_FLAG_UNSHARE	0x400
+#define FAULT_FLAG_VMA_LOCK	0x1000	/* since 6.4 */
+
+/* include/linux/mm.h: vm_flags. */
+#define VM_SHARED		0x8
+#define VM_GROWSDOWN		0x100
+#define VM_PFNMAP		0x400
+#define VM_IO			0x4000
+#define VM_HUGETLB		0x400000
+
+#define S_IFMT			0170000
+#define S_IFREG			0100000
+#define TMPFS_MAGIC		0x01021994
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_TARGET_H
+#define MMSCOPE_TARGET_H
+
+/*
+ * Who is observed, the state of each task, and where the counts go.
+ *
+ * Counts are per CPU, but a trampoline program can be preempted on kernels with
+ * lazy preemption, and another task's program may then add to the same word:
+ * hence the (uncontended) atomic adds.
+ */
+
+/* ---- set by the loader before the programs are verified ---- */
+
+const volatile u16 slot_of[SLOT_TOTAL];		/* raw label combination -> dense slot */
+const volatile u32 metric_base[METRIC_MAX];	/* counters or histogram of slot 0 */
+const volatile u64 known_ops[KNOWN_OPS_MAX];	/* addresses of vm_operations_structs */
+const volatile u8 known_ops_backing[KNOWN_OPS_MAX];
+const volatile bool observe_all;		/* every task, not only targets */
+const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
+const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
+const volatile bool have_anon_fault;		/* ANON_FAULT is attached */
+const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
+const volatile bool by_vm_ops;			/* count by vm_operations_struct as well */
+const volatile u32 page_shift = 12;
+const volatile u32 pmd_order = 9;
+
+/* ---- changed while running ---- */
+
+u32 observing;				/* 0: nothing is counted */
+u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
+u32 by_used;				/* slots of the open label in use */
+
+struct task_state {
+	/* the attempt in progress */
+	u64 vma, address, attempt_start;
+	u32 flags;		/* FAULT_FLAG_ */
+	u32 attempt_ptes;
+	u8 active, role;
+	u8 backing, trigger;
+	u8 write, private_write, wrprotect, skip_anon, pmd;
+	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
+	/* the logical fault */
+	u8 retrying, method, fault_inferred;
+	u8 lookup_failed;	/* lock_vma_under_rcu() gave NULL */
+	u32 fault_ptes;
+	u64 fault_start;
+	/* the page-table-lock hold */
+	u32 hold_ptes, hold_slot;
+	u32 locks;
+	/* the fault-around window, while in it */
+	u32 window_ptes;
+	u64 window_start, window_end, vmf;
+	/* scopes */
+	u64 populate_start, populate_end;
+	u64 eager_vma, insert_vma, insert_num;
+	u32 insert_locks, insert_pages;
+	u8 eager_backing, insert_backing;
+	u8 ops_backing;
+	u64 ops;		/* the vm_ops that ops_backing is of */
+	u32 by_slot;		/* of the open label; BY_SLOTS: none */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_state);
+} tasks SEC(".maps");
+
+struct counters {
+	u64 value[COUNTERS_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct counters);
+} counters SEC(".maps");
+
+/* The loader sets max_entries of these to what the metrics table needs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hist_batch);
+} batches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hist_time);
+} times SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct by_counts);
+} by_counts SEC(".maps");
+
+/* Value of the open label -> its slot. Looked up per fault, filled once per value. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BY_SLOTS);
+	__type(key, u64);
+	__type(value, u32);
+} by_slots SEC(".maps");
+
+/* ---- label arithmetic ---- */
+
+static __always_inline u32 clamp(u32 v, u32 max)
+{
+	return v < max ? v : max - 1;	/* for the verifier: values are always in range */
+}
+
+static __always_inline u32 fault_index(u32 backing, u32 method, u32 trigger)
+{
+	return (clamp(backing, BACKING_MAX) * METHOD_MAX + clamp(method, METHOD_MAX)) * TRIGGER_MAX +
+	       clamp(trigger, TRIGGER_MAX);
+}
+
+static __always_inline u32 attempt_index(u32 backing, u32 trigger)
+{
+	return clamp(backing, BACKING_MAX) * TRIGGER_MAX + clamp(trigger, TRIGGER_MAX);
+}
+
+static __always_inline u32 refused_index(u32 backing, u32 reason)
+{
+	return clamp(backing, BACKING_MAX) * REASON_MAX + clamp(reason, REASON_MAX);
+}
+
+static __always_inline u32 outcome_index(u32 backing, u32 outcome)
+{
+	return clamp(backing, BACKING_MAX) * OUTCOME_MAX + clamp(outcome, OUTCOME_MAX);
+}
+
+static __always_inline u32 backing_index(u32 backing)
+{
+	return clamp(backing, BACKING_MAX);
+}
+
+/* ---- counting ---- */
+
+static __always_inline void count_at(u32 index, u64 n)
+{
+	u32 zero = 0;
+	struct counters *c = bpf_map_lookup_elem(&counters, &zero);
+
+	if (c)
+		__sync_fetch_and_add(&c->value[index & (COUNTERS_MAX - 1)], n);
+}
+
+static __always_inline void count_trust(enum trust_counter which)
+{
+	count_at(which, 1);
+}
+
+/* A slot that cannot occur but did is a fault of the tables: it shows as map full. */
+static __always_inline bool slot_ok(u32 slot)
+{
+	if (slot != SLOT_NONE)
+		return true;
+	count_trust(TRUST_MAP_FULL);
+	return false;
+}
+
+static __always_inline void count(enum metric_id metric, u32 slot, u64 n)
+{
+	if (slot_ok(slot))
+		count_at(metric_base[metric] + slot, n);
+}
+
+static __always_inline void count_batch_n(enum metric_id metric, u32 slot, u64 value, u64 n)
+{
+	u32 key = metric_base[metric] + slot;
+	struct hist_batch *h;
+
+	if (!n || !slot_ok(slot))
+		return;
+	h = bpf_map_lookup_elem(&batches, &key);
+	if (!h)
+		return;
+	__sync_fetch_and_add(&h->bucket[clamp(hist_batch_bucket(value), HIST_BATCH_BUCKETS)], n);
+	__sync_fetch_and_add(&h->sum, value * n);
+}
+
+static __always_inline void count_batch(enum metric_id metric, u32 slot, u64 value)
+{
+	count_batch_n(metric, slot, value, 1);
+}
+
+static __always_inline void count_time(enum metric_id metric, u32 slot, u64 value)
+{
+	u32 key = metric_base[metric] + slot;
+	struct hist_time *h;
+
+	if (!slot_ok(slot))
+		return;
+	h = bpf_map_lookup_elem(&times, &key);
+	if (!h)
+		return;
+	__sync_fetch_and_add(&h->bucket[clamp(hist_time_bucket(value), HIST_TIME_BUCKETS)], 1);
+	__sync_fetch_and_add(&h->sum, value);
+}
+
+static __always_inline void mark_inferred(enum metric_id metric, u32 slot)
+{
+	u32 index = metric * SLOT_BASE_FAULT + slot;
+
+	/* Written once: no shared line is dirtied per event. */
+	if (slot != SLOT_NONE && index < sizeof(inferred) && !inferred[index])
+		inferred[index] = 1;
+}
+
+/* Find or make the slot of an open label's value, for the task's next counts. */
+static __always_inline void by_key(struct task_state *st, u64 key)
+{
+	u32 *found, slot;
+
+	if (!by_vm_ops)
+		return;
+	found = bpf_map_lookup_elem(&by_slots, &key);
+	if (!found) {
+		slot = __sync_fetch_and_add(&by_used, 1);
+		if (slot < BY_SLOTS)
+			bpf_map_update_elem(&by_slots, &key, &slot, BPF_NOEXIST);
+		found = bpf_map_lookup_elem(&by_slots, &key);
+	}
+	st->by_slot = found ? *found : BY_SLOTS;
+}
+
+static __always_inline void count_by(struct task_state *st, enum metric_id metric, u64 n, u64 sum)
+{
+	struct by_counts *c;
+	u32 slot;
+
+	if (!by_vm_ops)
+		return;
+	slot = st->by_slot;
+	c = bpf_map_lookup_elem(&by_counts, &slot);
+	if (!c) {
+		count_trust(TRUST_MAP_FULL);
+		return;
+	}
+	__sync_fetch_and_add(&c->count[metric], n);
+	__sync_fetch_and_add(&c->sum[metric], sum);
+}
+
+/* ---- tasks ---- */
+
+/* State of the current task if it is observed. */
+static __always_inline struct task_state *state_find(void)
+{
+	struct task_state *st;
+
+	if (!observing)
+		return 0;
+	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	return st && st->role == ROLE_TARGET ? st : 0;
+}
+
+/* The same, made when every task is a target. For events that start something. */
+static __always_inline struct task_state *state_get(void)
+{
+	struct task_state *st;
+
+	if (!observe_all)
+		return state_find();
+	if (!observing)
+		return 0;
+	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0,
+				  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st) {
+		count_trust(TRUST_MAP_FULL);
+		return 0;
+	}
+	st->role = ROLE_TARGET;
+	return st;
+}
+
+SEC("tp_btf/sched_process_fork")
+int FORK__tp_btf(u64 *ctx)
+{
+	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct task_state *st;
+
+	if (observe_all)
+		return 0;
+	st = bpf_task_storage_get(&tasks, parent, 0, 0);
+	if (!st || st->role == ROLE_NONE)
+		return 0;
+	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (st)
+		st->role = ROLE_TARGET;
+	else
+		count_trust(TRUST_MAP_FULL);
+	return 0;
+}
+
+/* ---- what a mapping is backed by ---- */
+
+static __always_inline u32 classify_slow(const bool typed, struct vm_area_struct *vma,
+					 const struct vm_operations_struct *ops, u64 vm_flags)
+{
+	struct super_block *sb;
+	struct inode *inode;
+	struct file *file;
+	u32 i;
+
+	if (vm_flags & VM_HUGETLB)
+		return BACKING_HUGETLB;
+	for (i = 0; i < KNOWN_OPS_MAX; i++)
+		if (known_ops[i] && known_ops[i] == (u64)ops)
+			return known_ops_backing[i];
+	if (vm_flags & (VM_PFNMAP | VM_IO))
+		return BACKING_DEVICE;
+	file = READ(vma, vm_file);
+	if (!file)
+		return BACKING_OTHER;
+	inode = READ(file, f_inode);
+	sb = READ(inode, i_sb);
+	if (READ(sb, s_magic) == TMPFS_MAGIC)
+		return BACKING_SHMEM;
+	return (READ(inode, i_mode) & S_IFMT) == S_IFREG ? BACKING_FILE : BACKING_OTHER;
+}
+
+static __always_inline u32 classify(const bool typed, struct task_state *st,
+				    struct vm_area_struct *vma,
+				    const struct vm_operations_struct *ops, u64 vm_flags)
+{
+	if (!ops)
+		return BACKING_ANON;
+	if (st->ops != (u64)ops) {
+		st->ops = (u64)ops;
+		st->ops_backing = classify_slow(typed, vma, ops, vm_flags);
+	}
+	return st->ops_backing;
+}
+
+#endif
