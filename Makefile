@@ -34,7 +34,9 @@ endif
 LINK      ?= static
 SANITIZE  ?=
 CFLAGS    ?= -O2 -g
-WARN      := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter
+# Rows of tables leave out what they do not need.
+WARN      := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter \
+	     -Wno-missing-field-initializers
 C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -Itools -I$(B)/bpf \
 	     -pthread $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
 ifeq ($(LINK),static)
