@@ -5,13 +5,13 @@
 # asked for. What counts is the thing that is used (a command, a header, a
 # static library), not the package: a compiler from elsewhere serves as well.
 #
-# setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), test (all)
+# setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), test, long
 # --check or NO_INSTALL=1: names them and fails, touches nothing.
 set -eu
 
 usage()
 {
-	echo 'usage: tools/setup.sh build|demo|test [--check]' >&2
+	echo 'usage: tools/setup.sh build|demo|test|long [--check]' >&2
 	exit 2
 }
 
@@ -110,17 +110,26 @@ needs_test()
 	want clang-19	clang-19
 }
 
+needs_long()
+{
+	need command	debootstrap		debootstrap
+	need command	git			git
+}
+
 find_missing()
 {
 	missing=
 	needs_build
 	[ "$group" = build ] || needs_demo
-	[ "$group" != test ] || needs_test
+	case $group in
+	test | long) needs_test ;;
+	esac
+	[ "$group" != long ] || needs_long
 }
 
 group=${1:-}
 case $group in
-build | demo | test) ;;
+build | demo | test | long) ;;
 *) usage ;;
 esac
 check=${NO_INSTALL:-}
