@@ -55,6 +55,7 @@ struct event {
 	enum event_point point;
 	enum event_how how;
 	enum event_need need;
+	const char *exists;	/* "struct.member" of kernels that have it; "": all */
 	const char *symbols;	/* comma-separated, in order of preference */
 	const char *help;
 };
