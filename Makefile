@@ -10,7 +10,7 @@
 # V=1 prints commands; NO_INSTALL=1 refuses to install packages; B=DIR builds there.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL),0)		# below, the job server of the make above counts
 MAKEFLAGS += -j$(shell nproc)
 endif
 .DELETE_ON_ERROR:
@@ -41,10 +41,10 @@ C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -
 	     -pthread $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
 ifeq ($(LINK),static)
 L_FLAGS    = $(C_FLAGS) $(LDFLAGS) -static
-LIBS      := $(shell $(PKGCONFIG) --static --libs libbpf libelf 2>/dev/null) -lyajl_s -lm
+LIBS      := $(shell $(PKGCONFIG) --static --libs libbpf libelf zlib 2>/dev/null) -lyajl_s -lm
 else
 L_FLAGS    = $(C_FLAGS) $(LDFLAGS)
-LIBS      := $(shell $(PKGCONFIG) --libs libbpf libelf yajl 2>/dev/null) -lm
+LIBS      := $(shell $(PKGCONFIG) --libs libbpf libelf zlib yajl 2>/dev/null) -lm
 endif
 
 # -mcpu=v3 whatever the compiler's default is: every kernel since 5.12 takes it.
@@ -78,15 +78,15 @@ $(OBJS): $(B)/%.o: %.c Makefile | $(SKEL) packages
 # Embedded by the assembler, which the compiler's dependencies do not see.
 $(filter $(B)/tools/vm/%,$(OBJS)): $(wildcard kernel/versions)
 
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c Makefile | packages
+$(BPF:%=$(B)/bpf/%.bpf.o): $(B)/bpf/%.bpf.o: bpf/%.bpf.c Makefile | packages
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(B_FLAGS) -MMD -MP -MT $@ -c -o $(@:.bpf.o=.tmp.o) $<
 	$(Q)$(BPFTOOL) gen object $@ $(@:.bpf.o=.tmp.o)
 
-$(B)/bpf/%.skel.h: $(B)/bpf/%.bpf.o
+$(SKEL): %.skel.h: %.bpf.o
 	$(call msg,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*) > $@
 
 # Everything but main(), for the unit tests.
 $(B)/libmmscope.a: $(filter-out $(B)/tools/mmscope.o,$(OBJS))
