@@ -5,7 +5,7 @@
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
 # make install      DESTDIR= PREFIX=/usr/local
-# make lint         formatting and shell scripts
+# make lint         style of all files, shell scripts
 #
 # V=1 prints commands; NO_INSTALL=1 refuses to install packages; B=DIR builds there.
 
@@ -37,8 +37,8 @@ CFLAGS    ?= -O2 -g
 # Rows of tables leave out what they do not need.
 WARN      := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter \
 	     -Wno-missing-field-initializers
-C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -Itools -I$(B)/bpf \
-	     -pthread $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
+C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -pthread \
+	     -Itools -I. -I$(B)/bpf $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
 ifeq ($(LINK),static)
 L_FLAGS    = $(C_FLAGS) $(LDFLAGS) -static
 LIBS      := $(shell $(PKGCONFIG) --static --libs libbpf libelf zlib 2>/dev/null) -lyajl_s -lm
@@ -130,16 +130,12 @@ check-long:
 
 install: all
 	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope
-	$(Q)for page in $(MAN); do \
-		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page#docs/} || exit; \
-	done
-
-FORMATTED = $(wildcard tools/*.[ch] tools/*/*.[ch] bpf/*.[ch] tests/unit/*.[ch])
-SCRIPTS   = $(wildcard .ci/run tools/*.sh tests/*/*.sh)
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man1
 
 lint:
-	$(Q)clang-format --dry-run -Werror $(FORMATTED)
-	$(Q)shellcheck $(SCRIPTS)
+	$(Q)tests/run cli/style
+	$(Q)shellcheck -S warning .ci/run $(wildcard tools/*.sh tests/*/*.sh)
 
 clean:
 	$(Q)rm -rf $(B)

@@ -16,8 +16,7 @@ usage()
 }
 
 PATH=$PATH:/usr/sbin:/sbin
-multiarch=$(gcc -print-multiarch 2>/dev/null) ||
-	multiarch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null) || multiarch=$(uname -m)-linux-gnu
+multiarch=$(gcc -print-multiarch 2>/dev/null) || multiarch=$(uname -m)-linux-gnu
 
 have_command()
 {

@@ -377,8 +377,8 @@ static void test_err_text(void **state)
 	check_err("\033[31m\177\t\001", "\\x1b[31m\\x7f\\x09\\x01",
 		  "\\u001b[31m\\u007f\\u0009\\u0001");
 	check_err("100%s %n", "100%s %n", "100%s %n");
-	check_err("\303\251 \342\202\254 \360\237\230\200", "\303\251 \342\202\254 \360\237\230\200",
-		  "\303\251 \342\202\254 \360\237\230\200");
+#define GOOD "\303\251 \342\202\254 \360\237\230\200"
+	check_err(GOOD, GOOD, GOOD);
 }
 
 static void test_err_not_utf8(void **state)
