@@ -38,7 +38,8 @@ CFLAGS    ?= -O2 -g
 WARN      := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wno-unused-parameter \
 	     -Wno-missing-field-initializers
 C_FLAGS    = -std=gnu11 $(WARN) -D_GNU_SOURCE -DMMSCOPE_VERSION='"$(VERSION)"' -pthread \
-	     -Itools -I. -I$(B)/bpf $(CFLAGS) $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
+	     -Itools -I. -I$(B)/bpf $(CFLAGS) \
+	     $(SANITIZE:%=-fsanitize=%) $(SANITIZE:%=-fno-sanitize-recover=all)
 ifeq ($(LINK),static)
 L_FLAGS    = $(C_FLAGS) $(LDFLAGS) -static
 LIBS      := $(shell $(PKGCONFIG) --static --libs libbpf libelf zlib 2>/dev/null) -lyajl_s -lm

@@ -12,32 +12,32 @@
 
 /* ---- set by the loader before the programs are verified ---- */
 
-const volatile u16 slot_of[SLOT_TOTAL];		/* raw label combination -> dense slot */
-const volatile u32 metric_base[METRIC_MAX];	/* counters or histogram of slot 0 */
-const volatile u64 known_ops[KNOWN_OPS_MAX];	/* addresses of vm_operations_structs */
-const volatile u8 known_ops_backing[KNOWN_OPS_MAX];
+const volatile __u16 slot_of[SLOT_TOTAL];		/* raw label combination -> dense slot */
+const volatile __u32 metric_base[METRIC_MAX];	/* counters or histogram of slot 0 */
+const volatile __u64 known_ops[KNOWN_OPS_MAX];	/* addresses of vm_operations_structs */
+const volatile __u8 known_ops_backing[KNOWN_OPS_MAX];
 const volatile bool observe_all;		/* every task, not only targets */
 const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
 const volatile bool have_anon_fault;		/* ANON_FAULT is attached */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile bool by_vm_ops;			/* count by vm_operations_struct as well */
-const volatile u32 page_shift = 12;
-const volatile u32 pmd_order = 9;
+const volatile __u32 page_shift = 12;
+const volatile __u32 pmd_order = 9;
 
 /* ---- changed while running ---- */
 
-u32 observing;				/* 0: nothing is counted */
-u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
-u32 by_used;				/* slots of the open label in use */
+__u32 observing;				/* 0: nothing is counted */
+__u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
+__u32 by_used;				/* slots of the open label in use */
 
 struct task_state {
+	u8 role;		/* first: the loader writes it */
 	/* the attempt in progress */
-	u64 vma, address, attempt_start;
+	u8 active, backing, trigger;
 	u32 flags;		/* FAULT_FLAG_ */
+	u64 vma, address, attempt_start;
 	u32 attempt_ptes;
-	u8 active, role;
-	u8 backing, trigger;
 	u8 write, private_write, wrprotect, skip_anon, pmd;
 	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	/* the logical fault */

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From per-CPU arrays to samples: driven by the metrics table alone. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/err.h"
+#include "session/counts.h"
+#include "session/kallsyms.h"
+
+/* All of it at one moment; arrays of 64-bit words. */
+struct reading {
+	uint64_t *counters;	/* [COUNTERS_MAX] */
+	uint64_t *batches;	/* [n][sum, bucket...] */
+	uint64_t *times;
+	uint64_t *by;		/* [BY_SLOTS][struct by_counts] */
+};
+
+struct counts {
+	struct counts_maps maps;
+	uint32_t base[METRIC_MAX];
+	unsigned int cpus, batches, times;
+	struct reading now, start;
+	void *percpu;
+	uint64_t by_key[BY_SLOTS];
+	unsigned int by_used;
+};
+
+#define BATCH_WORDS	(sizeof(struct hist_batch) / sizeof(uint64_t))
+#define TIME_WORDS	(sizeof(struct hist_time) / sizeof(uint64_t))
+#define BY_WORDS	(sizeof(struct by_counts) / sizeof(uint64_t))
+
+static void reading_free(struct reading *r)
+{
+	free(r->counters);
+	free(r->batches);
+	free(r->times);
+	free(r->by);
+}
+
+static int reading_alloc(const struct counts *c, struct reading *r)
+{
+	r->counters = calloc(COUNTERS_MAX, sizeof(uint64_t));
+	r->batches = calloc(c->batches * BATCH_WORDS, sizeof(uint64_t));
+	r->times = calloc(c->times * TIME_WORDS, sizeof(uint64_t));
+	r->by = calloc(BY_SLOTS * BY_WORDS, sizeof(uint64_t));
+	return r->counters && r->batches && r->times && r->by ? 0 : -1;
+}
+
+struct counts *counts_new(const struct counts_maps *maps)
+{
+	struct counts *c = calloc(1, sizeof(*c));
+	unsigned int counters;
+	size_t words;
+
+	if (!c)
+		goto fail;
+	c->maps = *maps;
+	c->cpus = libbpf_num_possible_cpus();
+	plan_storage(c->base, &counters, &c->batches, &c->times);
+	words = COUNTERS_MAX > BATCH_WORDS ? COUNTERS_MAX : BATCH_WORDS;
+	if (BY_WORDS > words)
+		words = BY_WORDS;
+	c->percpu = calloc(c->cpus, words * sizeof(uint64_t));
+	if (!c->percpu || reading_alloc(c, &c->now) || reading_alloc(c, &c->start))
+		goto fail;
+	return c;
+
+fail:
+	err("counts", "out of memory");
+	counts_free(c);
+	return NULL;
+}
+
+void counts_free(struct counts *c)
+{
+	if (!c)
+		return;
+	reading_free(&c->now);
+	reading_free(&c->start);
+	free(c->percpu);
+	free(c);
+}
+
+/* Sum elements [0, n) of a per-CPU array of `words` 64-bit words each. */
+static int read_array(struct counts *c, int map, uint32_t n, size_t words, uint64_t *to)
+{
+	const uint64_t *cpu_words = c->percpu;
+	uint32_t key, cpu;
+	size_t w;
+
+	memset(to, 0, n * words * sizeof(*to));
+	for (key = 0; key < n; key++, to += words) {
+		if (bpf_map_lookup_elem(map, &key, c->percpu)) {
+			err("counts", "a map cannot be read: %s", strerror(errno));
+			return -1;
+		}
+		for (cpu = 0; cpu < c->cpus; cpu++)
+			for (w = 0; w < words; w++)
+				to[w] += cpu_words[cpu * words + w];
+	}
+	return 0;
+}
+
+static int read_by(struct counts *c)
+{
+	uint64_t key, *prev = NULL;
+	uint32_t slot;
+
+	if (c->maps.by_counts < 0)
+		return 0;
+	while (!bpf_map_get_next_key(c->maps.by_slots, prev, &key)) {
+		if (!bpf_map_lookup_elem(c->maps.by_slots, &key, &slot) && slot < BY_SLOTS) {
+			c->by_key[slot] = key;
+			if (slot >= c->by_used)
+				c->by_used = slot + 1;
+		}
+		prev = &key;
+	}
+	return read_array(c, c->maps.by_counts, BY_SLOTS, BY_WORDS, c->now.by);
+}
+
+int counts_read(struct counts *c)
+{
+	if (read_array(c, c->maps.counters, 1, COUNTERS_MAX, c->now.counters) ||
+	    read_array(c, c->maps.batches, c->batches, BATCH_WORDS, c->now.batches) ||
+	    read_array(c, c->maps.times, c->times, TIME_WORDS, c->now.times))
+		return -1;
+	return read_by(c);
+}
+
+void counts_lap(struct counts *c)
+{
+	memcpy(c->start.counters, c->now.counters, COUNTERS_MAX * sizeof(uint64_t));
+	memcpy(c->start.batches, c->now.batches, c->batches * BATCH_WORDS * sizeof(uint64_t));
+	memcpy(c->start.times, c->now.times, c->times * TIME_WORDS * sizeof(uint64_t));
+	memcpy(c->start.by, c->now.by, BY_SLOTS * BY_WORDS * sizeof(uint64_t));
+}
+
+uint64_t counts_trust(const struct counts *c, enum trust_counter which)
+{
+	return c->now.counters[which] - c->start.counters[which];
+}
+
+/* ---- samples ---- */
+
+static void label_sample(struct sample *s, const struct metric *m, size_t slot)
+{
+	const enum label *label;
+	unsigned int value[LABEL_MAX];
+	size_t n = shape_labels(m->shape, &label), i;
+
+	shape_combination(m->shape, slot, value);
+	for (i = 0; i < n; i++)
+		s->label[label[i]] = label_values(label[i])[value[i]];
+}
+
+static int fill_hist(struct sample *s, enum hist_kind kind, const uint64_t *now,
+		     const uint64_t *start)
+{
+	struct hist *h = sample_hist(s);
+	size_t i;
+
+	if (!h)
+		return -1;
+	hist_init(h, kind);
+	for (i = 0; i < hist_buckets(kind); i++)
+		if (now[1 + i] != start[1 + i])
+			hist_add(h, i, now[1 + i] - start[1 + i]);
+	hist_add_sum(h, now[0] - start[0]);
+	if (h->saturated)
+		s->flags |= SAMPLE_SATURATED;
+	return 0;
+}
+
+/* One slot of one metric. */
+static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
+		    uint64_t lost, struct run *run)
+{
+	struct sample *s = run_add(run, m->id);
+	size_t at = c->base[m->id] + slot;
+	bool cut = false;
+
+	if (!s)
+		return -1;
+	label_sample(s, m, slot);
+	if (c->maps.inferred[m->id * SLOT_BASE_FAULT + slot])
+		s->flags |= SAMPLE_INFERRED;
+	switch (m->kind) {
+	case KIND_COUNTER:
+		s->value = sat_add(c->now.counters[at] - c->start.counters[at], 0, &cut);
+		s->max = sat_add(s->value, lost, &cut);
+		if (cut)
+			s->flags |= SAMPLE_SATURATED;
+		return 0;
+	case KIND_BATCH:
+		s->flags |= lost ? SAMPLE_LOWER_BOUND : 0;
+		return fill_hist(s, HIST_BATCH, c->now.batches + at * BATCH_WORDS,
+				 c->start.batches + at * BATCH_WORDS);
+	case KIND_TIME:
+		s->flags |= lost ? SAMPLE_LOWER_BOUND : 0;
+		return fill_hist(s, HIST_TIME, c->now.times + at * TIME_WORDS,
+				 c->start.times + at * TIME_WORDS);
+	default:
+		return 0;
+	}
+}
+
+/* The open label: counts only, and the histograms' number and sum. */
+static int add_by(const struct counts *c, const struct metric *m, unsigned int slot,
+		  const char *text, uint64_t lost, struct run *run)
+{
+	const struct by_counts *now = (void *)(c->now.by + slot * BY_WORDS);
+	const struct by_counts *start = (void *)(c->start.by + slot * BY_WORDS);
+	uint64_t n = now->count[m->id] - start->count[m->id];
+	uint64_t sum = now->sum[m->id] - start->sum[m->id];
+	struct sample *s;
+	struct hist *h;
+	bool cut = false;
+
+	if (!n)
+		return 0;
+	s = run_add(run, m->id);
+	if (!s)
+		return -1;
+	s->label[LABEL_VM_OPS] = text;
+	if (m->kind == KIND_COUNTER) {
+		s->value = sum;
+		s->max = sat_add(sum, lost, &cut);
+		return 0;
+	}
+	h = sample_hist(s);
+	if (!h)
+		return -1;
+	hist_init(h, m->kind == KIND_TIME ? HIST_TIME : HIST_BATCH);
+	h->count = n;
+	h->sum = sum;
+	s->flags |= lost ? SAMPLE_LOWER_BOUND : 0;
+	return 0;
+}
+
+static int add_all_by(const struct counts *c, const struct plan *plan, const uint64_t *missed,
+		      struct run *run)
+{
+	char *name[BY_SLOTS] = { NULL }, hex[32];
+	unsigned int i, m;
+	int ret = 0;
+
+	if (c->maps.by_counts < 0 || !c->by_used)
+		return 0;
+	kallsyms_names("/proc/kallsyms", c->by_key, name, c->by_used);
+	for (i = 0; i < c->by_used && !ret; i++) {
+		const char *text;
+
+		snprintf(hex, sizeof(hex), "%#llx", (unsigned long long)c->by_key[i]);
+		text = run_text(run, !c->by_key[i] ? "none" : name[i] ?: hex);
+		if (!text)
+			ret = -1;
+		for (m = 0; m < METRIC_MAX && !ret; m++)
+			if (!plan_metric_missing(plan, &metrics[m]))
+				ret = add_by(c, &metrics[m], i, text, missed[m], run);
+	}
+	for (i = 0; i < BY_SLOTS; i++)
+		free(name[i]);
+	return ret;
+}
+
+int counts_samples(const struct counts *c, const struct plan *plan,
+		   const uint64_t lost[EVENT_MAX], struct run *run)
+{
+	uint64_t missed[METRIC_MAX] = { 0 };
+	const struct metric *m;
+	const char *why;
+	struct sample *s;
+	size_t slot, e;
+
+	for (m = metrics; m < metrics + METRIC_MAX; m++) {
+		for (e = 0; e < EVENT_MAX; e++)
+			if (m->events & (1u << e))
+				missed[m->id] += lost[e];
+		why = plan_metric_missing(plan, m);
+		if (why) {
+			s = run_add(run, m->id);
+			if (!s || !(s->unavailable = run_text(run, why)))
+				goto no_memory;
+			continue;
+		}
+		for (slot = 0; slot < shape_slots(m->shape); slot++)
+			if (add_slot(c, m, slot, missed[m->id], run))
+				goto no_memory;
+	}
+	if (add_all_by(c, plan, missed, run))
+		goto no_memory;
+	return 0;
+
+no_memory:
+	err("counts", "out of memory");
+	return -1;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_COUNTS_H
+#define MMSCOPE_COUNTS_H
+
+#include "bpf/shared.h"
+#include "data/run.h"
+#include "session/plan.h"
+
+/* The programs' counts, summed over CPUs, and the start that they count from. */
+struct counts;
+
+struct counts_maps {
+	int counters, batches, times;
+	int by_counts, by_slots;	/* by_counts -1: no open label */
+	const uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
+};
+
+struct counts *counts_new(const struct counts_maps *maps);	/* NULL after an error line */
+void counts_free(struct counts *c);
+
+int counts_read(struct counts *c);	/* 0, or -1 after an error line */
+void counts_lap(struct counts *c);	/* count from what was read last */
+uint64_t counts_trust(const struct counts *c, enum trust_counter which);
+
+/*
+ * Samples of every metric, from what was read last; lost[] are the runs that
+ * each event's programs missed. Returns 0, or -1 after an error line.
+ */
+int counts_samples(const struct counts *c, const struct plan *plan,
+		   const uint64_t lost[EVENT_MAX], struct run *run);
+
+#endif

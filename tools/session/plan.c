@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The planner: from BTF, kallsyms and real attach tests, never from a version
+ * number, decide how each logical event is observed.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "data/err.h"
+#include "session/kallsyms.h"
+#include "session/plan.h"
+
+#define KALLSYMS	"/proc/kallsyms"
+#define BTF_PATH	"/sys/kernel/btf/vmlinux"
+
+static const char *const program_names[EVENT_MAX] = {
+#define PROGRAM_NAME(eid, ...)	[EVENT_##eid] = #eid,
+	EVENTS(PROGRAM_NAME)
+};
+
+/* vm_operations_structs that tell the backing by themselves. */
+static const struct {
+	const char *symbol;
+	enum backing backing;
+} ops_table[] = {
+	{ "shmem_vm_ops", BACKING_SHMEM },
+	{ "shmem_anon_vm_ops", BACKING_SHMEM },
+	{ "shm_vm_ops", BACKING_SYSV_SHM },
+	{ "hugetlb_vm_ops", BACKING_HUGETLB },
+	{ "bpf_map_lazy_vmops", BACKING_BPF_ARRAY },
+	{ "bpf_map_default_vmops", BACKING_BPF_ARRAY },
+	{ "arena_vm_ops", BACKING_BPF_ARENA },
+	{ "kvm_gmem_vm_ops", BACKING_GUEST_MEMFD },
+	{ "special_mapping_vmops", BACKING_DEVICE },
+	{ "legacy_special_mapping_vmops", BACKING_DEVICE },
+};
+
+#define OPS_KNOWN	(sizeof(ops_table) / sizeof(ops_table[0]))
+_Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compare");
+
+#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN)
+
+struct planner {
+	struct plan *plan;
+	const struct plan_options *opts;
+	struct btf *btf;
+	struct ksym sym[SYMBOLS_MAX];
+	size_t syms;
+	bool have_kallsyms;
+	char text[EVENT_MAX][160];	/* symbols, split */
+	/* what the attach tests said, per entry of sym[]; 0 not tried, 1 works, -errno */
+	int fentry[SYMBOLS_MAX], kprobe[SYMBOLS_MAX];
+};
+
+const char *event_program(enum event_id id)
+{
+	return program_names[id];
+}
+
+const char *mechanism_name(enum mechanism mech, enum event_point point)
+{
+	switch (mech) {
+	case MECH_FENTRY:
+		return point == POINT_EXIT ? "fexit" : "fentry";
+	case MECH_KPROBE:
+		return point == POINT_EXIT ? "kretprobe" : "kprobe";
+	case MECH_TP_BTF:
+		return "tp_btf";
+	default:
+		return NULL;
+	}
+}
+
+void fentry_refusal(char *reason, size_t size, int err_no, unsigned int params)
+{
+	if (params > 6 && (err_no == ENOTSUP || err_no == 524 || err_no == EINVAL))
+		snprintf(reason, size, "%u arguments: this kernel's trampolines take 6", params);
+	else if (err_no == EPERM || err_no == EACCES)
+		snprintf(reason, size, "no permission");
+	else if (err_no == EINVAL || err_no == EBUSY)
+		snprintf(reason, size, "notrace: the function cannot be patched");
+	else if (err_no == 524 || err_no == ENOTSUP)
+		snprintf(reason, size, "this kernel has no trampolines for it");
+	else
+		snprintf(reason, size, "cannot attach: %s", strerror(err_no));
+}
+
+/* ---- attach tests ---- */
+
+/* A program that does nothing, on the entry of a function: 0 or -errno. */
+static int try_fentry(int btf_id)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		.expected_attach_type = BPF_TRACE_FENTRY,
+		.attach_btf_id = btf_id,
+	);
+	int prog, link, e;
+
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "mmscope_try", "GPL", insns, 2, &opts);
+	if (prog < 0)
+		return -errno;
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	e = link < 0 ? -errno : 0;
+	if (link >= 0)
+		close(link);
+	close(prog);
+	return e;
+}
+
+static int try_kprobe(const char *symbol)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	unsigned int type;
+	FILE *f;
+	int fd;
+
+	f = fopen("/sys/bus/event_source/devices/kprobe/type", "re");
+	if (!f)
+		return -ENOENT;
+	if (fscanf(f, "%u", &type) != 1)
+		type = 0;
+	fclose(f);
+	attr.type = type;
+	attr.config1 = (uintptr_t)symbol;
+	fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static bool locked_down(void)
+{
+	char text[128] = "";
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+	bool on;
+
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = 0;
+	fclose(f);
+	on = strstr(text, "[confidentiality]") != NULL;
+	return on;
+}
+
+/* May programs read kernel memory that BTF gives no type for? */
+static bool try_read(void)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 0 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_probe_read_kernel },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "mmscope_read", "GPL", insns,
+			       sizeof(insns) / sizeof(insns[0]), NULL);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+/* ---- choosing ---- */
+
+static unsigned int func_params(const struct btf *btf, int func)
+{
+	const struct btf_type *t = btf__type_by_id(btf, func);
+
+	t = t ? btf__type_by_id(btf, t->type) : NULL;
+	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
+}
+
+/* Has the kernel the member "struct.member", also within unnamed members? */
+static bool btf_has_member(const struct btf *btf, int id, const char *member)
+{
+	const struct btf_type *t = btf__type_by_id(btf, id);
+	const struct btf_member *m;
+	int i;
+
+	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
+		t = btf__type_by_id(btf, t->type);
+	if (!t || !btf_is_composite(t))
+		return false;
+	m = btf_members(t);
+	for (i = 0; i < btf_vlen(t); i++, m++) {
+		const char *name = btf__name_by_offset(btf, m->name_off);
+
+		if (!strcmp(name, member) || (!*name && btf_has_member(btf, m->type, member)))
+			return true;
+	}
+	return false;
+}
+
+static bool kernel_has(const struct planner *p, const char *what)
+{
+	const char *dot = strchr(what, '.');
+	char name[64];
+	int id;
+
+	if (!dot)
+		return true;
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - what), what);
+	id = btf__find_by_name_kind(p->btf, name, BTF_KIND_STRUCT);
+	return id > 0 && btf_has_member(p->btf, id, dot + 1);
+}
+
+/*
+ * How `symbol` can be probed: the mechanism, or MECH_NONE and the reason.
+ * `caveat` is set when it can, but not all of the calls are seen.
+ */
+static enum mechanism try_symbol(struct planner *p, const char *symbol, char *reason, size_t size)
+{
+	struct ksym *k = ksym_get(p->sym, p->syms, symbol);
+	size_t i = k - p->sym;
+	int id = btf__find_by_name_kind(p->btf, symbol, BTF_KIND_FUNC);
+	char why[96];
+
+	*reason = 0;
+	if (p->have_kallsyms && !k->exact && k->clones) {
+		snprintf(reason, size, "only as %s: the compiler changed its arguments", k->clone);
+		return MECH_NONE;
+	}
+	if (id < 0 && (!p->have_kallsyms || !k->exact)) {
+		snprintf(reason, size, "no symbol: inlined or not built");
+		return MECH_NONE;
+	}
+	if (p->have_kallsyms && k->exact > 1) {
+		snprintf(reason, size, "%u functions of this name", k->exact);
+		return MECH_NONE;
+	}
+	if (k->clones)
+		snprintf(reason, size, "also as %s, which is not seen: lower bounds", k->clone);
+	if (!p->plan->live) {
+		if (!p->opts->exact && id > 0) {
+			if (func_params(p->btf, id) > 6)
+				snprintf(reason, size, "%u arguments: a kprobe before 6.6",
+					 func_params(p->btf, id));
+			return MECH_FENTRY;
+		}
+		return MECH_KPROBE;
+	}
+	if (!p->opts->exact && id > 0) {
+		if (!p->fentry[i])
+			p->fentry[i] = try_fentry(id) ?: 1;
+		if (p->fentry[i] == 1)
+			return MECH_FENTRY;
+		fentry_refusal(why, sizeof(why), -p->fentry[i], func_params(p->btf, id));
+	} else {
+		snprintf(why, sizeof(why), "%s", p->opts->exact ? "" : "not in BTF");
+	}
+	if (!p->kprobe[i])
+		p->kprobe[i] = try_kprobe(symbol) ?: 1;
+	if (p->kprobe[i] == 1)
+		return MECH_KPROBE;
+	if (locked_down())
+		snprintf(reason, size, "%s%slockdown forbids kprobes", why, *why ? "; " : "");
+	else if (p->kprobe[i] == -EINVAL)
+		snprintf(reason, size, "notrace: the function cannot be patched");
+	else
+		snprintf(reason, size, "%s%skprobe: %s", why, *why ? "; " : "",
+			 strerror(-p->kprobe[i]));
+	return MECH_NONE;
+}
+
+static void plan_tracepoint(struct planner *p, const struct event *e, struct plan_event *pe)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "btf_trace_%s", e->symbols);
+	if (btf__find_by_name_kind(p->btf, name, BTF_KIND_TYPEDEF) < 0) {
+		snprintf(pe->reason, sizeof(pe->reason), "no such tracepoint");
+		return;
+	}
+	pe->mech = MECH_TP_BTF;
+	pe->symbols = 1;
+	snprintf(pe->symbol[0], sizeof(pe->symbol[0]), "%s", e->symbols);
+}
+
+static void plan_one(struct planner *p, const struct event *e)
+{
+	struct plan_event *pe = &p->plan->event[e->id];
+	char reason[160], first[224] = "", *save, *symbol, list[160];
+
+	if (!kernel_has(p, e->exists)) {
+		pe->absent = true;
+		snprintf(pe->reason, sizeof(pe->reason), "this kernel has none (no %s)", e->exists);
+		return;
+	}
+	if (e->point == POINT_NONE) {
+		/* Not a probe of its own: a permission. */
+		if (!p->plan->can_read)
+			snprintf(pe->reason, sizeof(pe->reason), "lockdown forbids reading memory");
+		else
+			pe->mech = MECH_FENTRY;
+		return;
+	}
+	if (e->point == POINT_TP) {
+		plan_tracepoint(p, e, pe);
+		return;
+	}
+	snprintf(list, sizeof(list), "%s", e->symbols);
+	for (symbol = strtok_r(list, ",", &save); symbol; symbol = strtok_r(NULL, ",", &save)) {
+		enum mechanism mech = try_symbol(p, symbol, reason, sizeof(reason));
+
+		if (mech == MECH_NONE) {
+			/* A symbol that exists and fails says more than one that does not. */
+			if (!*first || !strncmp(first, "no symbol", 9))
+				snprintf(first, sizeof(first), "%s: %s", symbol, reason);
+			continue;
+		}
+		if (pe->symbols && pe->mech != mech)
+			continue;	/* one mechanism per event */
+		pe->mech = mech;
+		snprintf(pe->symbol[pe->symbols++], sizeof(pe->symbol[0]), "%s", symbol);
+		if (*reason)
+			snprintf(pe->reason, sizeof(pe->reason), "%s", reason);
+		if (e->how == HOW_FIRST || pe->symbols == 2)
+			break;
+	}
+	if (!pe->symbols)
+		snprintf(pe->reason, sizeof(pe->reason), "%.159s", first);
+}
+
+static void collect_symbols(struct planner *p)
+{
+	size_t e, i, j;
+	char *save, *s;
+
+	for (e = 0; e < EVENT_MAX; e++) {
+		if (events[e].point == POINT_NONE || events[e].point == POINT_TP)
+			continue;
+		snprintf(p->text[e], sizeof(p->text[e]), "%s", events[e].symbols);
+		for (s = strtok_r(p->text[e], ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+			for (j = 0; j < p->syms && strcmp(p->sym[j].name, s); j++)
+				;
+			if (j == p->syms)
+				p->sym[p->syms++].name = s;
+		}
+	}
+	for (i = 0; i < OPS_KNOWN; i++)
+		p->sym[p->syms++].name = ops_table[i].symbol;
+}
+
+static void known_ops(struct planner *p)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < OPS_KNOWN; i++) {
+		struct ksym *k = ksym_get(p->sym, p->syms, ops_table[i].symbol);
+
+		if (!k->address)
+			continue;
+		p->plan->known_ops[n] = k->address;
+		p->plan->known_ops_backing[n++] = ops_table[i].backing;
+	}
+}
+
+static void refuse_all(struct plan *plan, const char *why)
+{
+	size_t i;
+
+	plan->refused = true;
+	snprintf(plan->refusal, sizeof(plan->refusal), "%s", why);
+	for (i = 0; i < EVENT_MAX; i++) {
+		plan->event[i].mech = MECH_NONE;
+		plan->event[i].symbols = 0;
+		snprintf(plan->event[i].reason, sizeof(plan->event[i].reason), "%s", why);
+	}
+}
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0;
+}
+
+int plan_make(struct plan *plan, const struct plan_options *opts)
+{
+	const char *kallsyms = opts->kallsyms ?: opts->btf ? NULL : KALLSYMS;
+	struct planner *p = calloc(1, sizeof(*p));
+	int ret = -1, probe, id;
+	size_t i;
+
+	if (!p) {
+		err("plan", "out of memory");
+		return -1;
+	}
+	libbpf_set_print(quiet);
+	memset(plan, 0, sizeof(*plan));
+	plan->live = !opts->btf;
+	plan->can_read = true;
+	p->plan = plan;
+	p->opts = opts;
+
+	p->btf = opts->btf ? btf__parse(opts->btf, NULL) : btf__parse(BTF_PATH, NULL);
+	if (!p->btf) {
+		if (opts->btf) {
+			err("%s", "cannot be read as BTF: %s", opts->btf,
+			    errno == EINVAL ? "damaged, or not BTF" : strerror(errno));
+			goto cleanup;
+		}
+		refuse_all(plan, errno == ENOENT ? "no BTF: " BTF_PATH " does not exist" :
+						   "no BTF: " BTF_PATH " cannot be read");
+		ret = 0;
+		goto cleanup;
+	}
+
+	collect_symbols(p);
+	if (kallsyms) {
+		if (!kallsyms_find(kallsyms, p->sym, p->syms)) {
+			p->have_kallsyms = true;
+		} else if (opts->kallsyms) {
+			err("%s", "%s", opts->kallsyms, strerror(errno));
+			goto cleanup;
+		}
+	}
+	if (!p->have_kallsyms)
+		kallsyms_find("/dev/null", p->sym, p->syms);	/* sorts */
+	known_ops(p);
+
+	if (plan->live) {
+		id = btf__find_by_name_kind(p->btf, "handle_mm_fault", BTF_KIND_FUNC);
+		probe = id > 0 ? try_fentry(id) : 0;
+		if (probe == -EPERM || probe == -EACCES) {
+			refuse_all(plan, geteuid() ?
+				   "no permission: BPF needs root, or CAP_BPF and CAP_PERFMON" :
+				   "no permission: BPF is refused here even to root");
+			ret = 0;
+			goto cleanup;
+		}
+		plan->can_read = try_read();
+	}
+	for (i = 0; i < EVENT_MAX; i++)
+		plan_one(p, &events[i]);
+	ret = 0;
+
+cleanup:
+	btf__free(p->btf);
+	free(p);
+	return ret;
+}
+
+bool plan_essential(const struct plan *plan, const char **reason)
+{
+	size_t i;
+
+	for (i = 0; i < EVENT_MAX; i++)
+		if (events[i].need == NEED_ESSENTIAL && plan->event[i].mech == MECH_NONE) {
+			*reason = plan->event[i].reason;
+			return false;
+		}
+	return true;
+}
+
+const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
+{
+	size_t i;
+
+	for (i = 0; i < EVENT_MAX; i++)
+		if (m->events & (1u << i) && plan->event[i].mech == MECH_NONE &&
+		    events[i].need != NEED_QUIET && !plan->event[i].absent)
+			return plan->event[i].reason;
+	return NULL;
+}
+
+/* ---- storage ---- */
+
+void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
+		  unsigned int *times)
+{
+	unsigned int next[3] = { 0 };
+	size_t i;
+
+	for (i = 0; i < METRIC_MAX; i++) {
+		if (metrics[i].kind > KIND_BATCH)
+			continue;
+		base[i] = next[metrics[i].kind];
+		next[metrics[i].kind] += shape_slots(metrics[i].shape);
+	}
+	*counters = next[KIND_COUNTER];
+	*times = next[KIND_TIME];
+	*batches = next[KIND_BATCH];
+}
+
+void plan_memory(struct plan_memory *mem, bool by)
+{
+	uint32_t base[METRIC_MAX];
+	int cpus = libbpf_num_possible_cpus();
+
+	plan_storage(base, &mem->counters, &mem->batches, &mem->times);
+	mem->cpus = cpus > 0 ? cpus : 1;
+	mem->per_cpu = COUNTERS_MAX * sizeof(uint64_t) +
+		       mem->batches * sizeof(struct hist_batch) +
+		       mem->times * sizeof(struct hist_time) +
+		       (by ? BY_SLOTS : 1) * sizeof(struct by_counts);
+	mem->total = mem->per_cpu * mem->cpus;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_PLAN_H
+#define MMSCOPE_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/shared.h"
+#include "data/run.h"
+
+#define EVENT_SYMBOLS	3	/* most symbols that one event attaches to */
+
+enum mechanism { MECH_NONE, MECH_FENTRY, MECH_KPROBE, MECH_TP_BTF };
+
+struct plan_event {
+	enum mechanism mech;
+	unsigned int symbols;		/* chosen ones; 0 with MECH_NONE */
+	char symbol[EVENT_SYMBOLS][48];
+	bool absent;			/* this kernel has no such events: nothing to see */
+	char reason[160];		/* MECH_NONE: why; else a caveat, or "" */
+};
+
+struct plan {
+	struct plan_event event[EVENT_MAX];
+	bool live;			/* of the running kernel: mechanisms were tried */
+	bool can_read;			/* bpf_probe_read_kernel() is permitted */
+	bool refused;			/* BPF is not permitted at all */
+	char refusal[160];
+	uint64_t known_ops[KNOWN_OPS_MAX];
+	uint8_t known_ops_backing[KNOWN_OPS_MAX];
+};
+
+struct plan_options {
+	const char *btf;	/* NULL: the running kernel's */
+	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
+	bool exact;		/* only mechanisms without observed loss */
+};
+
+/*
+ * Decide for each event how it is observed. Everything that is tried on the
+ * running kernel is detached again. Returns 0, or -1 after an error line: the
+ * files named in the options cannot be used (exit status 4). A kernel where
+ * nothing can be observed is a plan like any other, with reasons.
+ */
+int plan_make(struct plan *plan, const struct plan_options *opts);
+
+/* Is every essential event observed? If not, *reason of the first is set. */
+bool plan_essential(const struct plan *plan, const char **reason);
+
+/* NULL when the metric can be observed; else why not. */
+const char *plan_metric_missing(const struct plan *plan, const struct metric *m);
+
+const char *mechanism_name(enum mechanism mech, enum event_point point);
+
+/* "FAULT_ENTRY": the programs of an event are named after it. */
+const char *event_program(enum event_id id);
+
+/* Bytes of memory that the maps take, and the part of it per possible CPU. */
+struct plan_memory {
+	uint64_t total, per_cpu;
+	unsigned int cpus;
+	unsigned int counters, batches, times;
+};
+void plan_memory(struct plan_memory *mem, bool by);
+
+/* Where each metric's slot 0 is in its storage. */
+void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
+		  unsigned int *times);
+
+/*
+ * Why a trampoline on a function was refused: err is the positive errno of
+ * loading or attaching, params the number of the function's parameters.
+ */
+void fentry_refusal(char *reason, size_t size, int err, unsigned int params);
+
+#endif

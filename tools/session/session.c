@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Load, attach, switch: the only code that handles BPF programs. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "data/err.h"
+#include "fault.skel.h"
+#include "session/counts.h"
+#include "session/session.h"
+
+#define PROGRAMS_MAX	(EVENT_MAX * EVENT_SYMBOLS)
+#define ROLE_OFFSET	0	/* of task_state.role */
+
+struct attached {
+	enum event_id event;
+	char symbol[48];
+	struct bpf_program *prog;
+	struct bpf_link *link;
+};
+
+struct session {
+	struct plan *plan;
+	struct session_options opts;
+	struct fault *skel;
+	struct attached prog[PROGRAMS_MAX];
+	size_t progs;
+	struct counts *counts;
+	uint64_t misses[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
+	int pidfd;
+};
+
+/* ---- what libbpf and the verifier have to say goes to a file ---- */
+
+static FILE *load_log;
+
+static int log_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return load_log && level != LIBBPF_DEBUG ? vfprintf(load_log, format, args) : 0;
+}
+
+/* ---- loading ---- */
+
+static void program_name(char *name, size_t size, const struct event *e,
+			 enum mechanism mech, unsigned int i)
+{
+	/* A kprobe program attaches any number of times; a trampoline's has one target. */
+	snprintf(name, size, "%s__%s%s", event_program(e->id), mechanism_name(mech, e->point),
+		 mech == MECH_FENTRY && i ? "2" : "");
+}
+
+static int choose_programs(struct session *s)
+{
+	struct bpf_program *prog;
+	char name[64];
+	size_t e;
+	unsigned int i;
+
+	bpf_object__for_each_program(prog, s->skel->obj)
+		bpf_program__set_autoload(prog, false);
+
+	for (e = 0; e < EVENT_MAX; e++) {
+		struct plan_event *pe = &s->plan->event[e];
+
+		for (i = 0; i < pe->symbols; i++) {
+			struct attached *a = &s->prog[s->progs];
+
+			program_name(name, sizeof(name), &events[e], pe->mech, i);
+			prog = bpf_object__find_program_by_name(s->skel->obj, name);
+			if (!prog) {
+				err("session", "no program %s in this build", name);
+				return -1;
+			}
+			bpf_program__set_autoload(prog, true);
+			if (pe->mech == MECH_FENTRY &&
+			    bpf_program__set_attach_target(prog, 0, pe->symbol[i])) {
+				err("session", "%s: not in BTF after all", pe->symbol[i]);
+				return -1;
+			}
+			a->event = e;
+			a->prog = prog;
+			snprintf(a->symbol, sizeof(a->symbol), "%s", pe->symbol[i]);
+			s->progs++;
+		}
+	}
+	return 0;
+}
+
+static void configure(struct session *s)
+{
+	struct fault__rodata *ro = s->skel->rodata;
+	const struct plan *plan = s->plan;
+	unsigned int counters, batches, times;
+	uint32_t base[METRIC_MAX] = { 0 };
+
+	plan_storage(base, &counters, &batches, &times);
+	memcpy((void *)ro->metric_base, base, sizeof(base));
+	shape_fill_slots((uint16_t *)ro->slot_of);
+	memcpy((void *)ro->known_ops, plan->known_ops, sizeof(plan->known_ops));
+	memcpy((void *)ro->known_ops_backing, plan->known_ops_backing,
+	       sizeof(plan->known_ops_backing));
+	ro->observe_all = s->opts.all;
+	ro->by_vm_ops = s->opts.by_vm_ops;
+	ro->read_memory = plan->can_read;
+	ro->have_pte_lock = plan->event[EVENT_PTE_LOCK].mech != MECH_NONE;
+	ro->have_anon_fault = plan->event[EVENT_ANON_FAULT].mech != MECH_NONE;
+	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
+	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
+	ro->pmd_order = ro->page_shift - 3;
+
+	bpf_map__set_max_entries(s->skel->maps.batches, batches);
+	bpf_map__set_max_entries(s->skel->maps.times, times);
+	if (s->opts.by_vm_ops)
+		bpf_map__set_max_entries(s->skel->maps.by_counts, BY_SLOTS);
+}
+
+static int attach_one(struct attached *a, enum mechanism mech)
+{
+	LIBBPF_OPTS(bpf_kprobe_opts, kopts, .retprobe = events[a->event].point == POINT_EXIT);
+
+	if (mech == MECH_KPROBE)
+		a->link = bpf_program__attach_kprobe_opts(a->prog, a->symbol, &kopts);
+	else
+		a->link = bpf_program__attach(a->prog);
+	return a->link ? 0 : -errno;
+}
+
+static int attach_all(struct session *s)
+{
+	size_t i;
+	int e;
+
+	/* Exits first: an entry that is seen has its exit seen. */
+	for (i = s->progs; i-- > 0;) {
+		struct attached *a = &s->prog[i];
+		struct plan_event *pe = &s->plan->event[a->event];
+
+		if (s->opts.interrupted && s->opts.interrupted())
+			return -EINTR;
+		e = attach_one(a, pe->mech);
+		if (!e)
+			continue;
+		if (events[a->event].need == NEED_ESSENTIAL) {
+			err("session", "cannot attach to %s: %s", a->symbol, strerror(-e));
+			return e;
+		}
+		snprintf(pe->reason, sizeof(pe->reason), "%s: cannot attach: %s", a->symbol,
+			 strerror(-e));
+		pe->mech = MECH_NONE;
+		pe->symbols = 0;
+	}
+	return 0;
+}
+
+/* Before 5.11 maps counted against it; a no-op where it is not needed or not allowed. */
+static void raise_memlock(void)
+{
+	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+	setrlimit(RLIMIT_MEMLOCK, &r);
+}
+
+static int load(struct session *s)
+{
+	char path[] = "/tmp/mmscope-load.XXXXXX";
+	int fd, e;
+
+	fd = mkstemp(path);
+	load_log = fd >= 0 ? fdopen(fd, "w") : NULL;
+	libbpf_set_print(log_print);
+	e = fault__load(s->skel);
+	libbpf_set_print(NULL);
+	libbpf_set_print(log_print);
+	if (load_log)
+		fclose(load_log);
+	load_log = NULL;
+	if (!e) {
+		if (fd >= 0)
+			unlink(path);
+		return 0;
+	}
+	if (fd >= 0)
+		err("session", "the BPF programs do not load: %s; the verifier's log is in %s",
+		    strerror(-e), path);
+	else
+		err("session", "the BPF programs do not load: %s", strerror(-e));
+	return -1;
+}
+
+struct session *session_open(struct plan *plan, const struct session_options *opts)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		err("session", "out of memory");
+		return NULL;
+	}
+	s->plan = plan;
+	s->opts = *opts;
+	s->pidfd = -1;
+	raise_memlock();
+	libbpf_set_print(log_print);
+	s->skel = fault__open();
+	if (!s->skel) {
+		err("session", "the BPF object does not open: %s", strerror(errno));
+		goto fail;
+	}
+	if (choose_programs(s))
+		goto fail;
+	configure(s);
+	if (load(s) || attach_all(s))
+		goto fail;
+	s->counts = counts_new(&(struct counts_maps){
+		.counters = bpf_map__fd(s->skel->maps.counters),
+		.batches = bpf_map__fd(s->skel->maps.batches),
+		.times = bpf_map__fd(s->skel->maps.times),
+		.by_counts = opts->by_vm_ops ? bpf_map__fd(s->skel->maps.by_counts) : -1,
+		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
+		.inferred = s->skel->bss->inferred,
+	});
+	if (!s->counts)
+		goto fail;
+	if (session_reset(s))
+		goto fail;
+	return s;
+
+fail:
+	session_close(s);
+	return NULL;
+}
+
+void session_close(struct session *s)
+{
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->progs; i++)
+		bpf_link__destroy(s->prog[i].link);
+	fault__destroy(s->skel);
+	counts_free(s->counts);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	free(s);
+}
+
+/* ---- running ---- */
+
+void session_observe(struct session *s, bool on)
+{
+	__atomic_store_n(&s->skel->bss->observing, on, __ATOMIC_SEQ_CST);
+}
+
+int session_adopt(struct session *s, bool on)
+{
+	int map = bpf_map__fd(s->skel->maps.tasks), e;
+	char *state;
+
+	if (s->opts.all)
+		return 0;
+	if (s->pidfd < 0) {
+		s->pidfd = syscall(SYS_pidfd_open, getpid(), 0);
+		if (s->pidfd < 0) {
+			err("session", "pidfd_open: %s", strerror(errno));
+			return -1;
+		}
+	}
+	if (!on) {
+		bpf_map_delete_elem(map, &s->pidfd);
+		return 0;
+	}
+	state = calloc(1, bpf_map__value_size(s->skel->maps.tasks));
+	if (!state) {
+		err("session", "out of memory");
+		return -1;
+	}
+	state[ROLE_OFFSET] = ROLE_PARENT;
+	e = bpf_map_update_elem(map, &s->pidfd, state, BPF_ANY) ? errno : 0;
+	free(state);
+	if (e) {
+		err("session", "cannot mark this process: %s", strerror(e));
+		return -1;
+	}
+	return 0;
+}
+
+/* bpf_link_info of a perf event, as far as needed: since 6.7 it tells misses. */
+struct kprobe_link_info {
+	uint32_t type, id, prog_id, pad;
+	uint32_t perf_type, pad2;
+	uint64_t func_name;
+	uint32_t name_len, offset;
+	uint64_t addr, missed, room[8];
+};
+
+/* Runs that were lost, or UINT64_MAX when this kernel cannot tell. */
+static uint64_t program_misses(const struct attached *a, enum mechanism mech)
+{
+	struct bpf_prog_info info = { 0 };
+	struct kprobe_link_info link = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(a->prog), &info, &len) ||
+	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(uint64_t))
+		return UINT64_MAX;
+	if (mech != MECH_KPROBE)
+		return info.recursion_misses;
+	len = sizeof(link);
+	if (bpf_obj_get_info_by_fd(bpf_link__fd(a->link), &link, &len) || !link.perf_type ||
+	    len < offsetof(struct kprobe_link_info, missed) + sizeof(uint64_t))
+		return UINT64_MAX;
+	return info.recursion_misses + link.missed;
+}
+
+static void read_misses(struct session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->progs; i++)
+		if (s->prog[i].link)
+			s->misses[i] = program_misses(&s->prog[i], s->plan->event[s->prog[i].event].mech);
+}
+
+int session_reset(struct session *s)
+{
+	if (counts_read(s->counts))
+		return -1;
+	read_misses(s);
+	session_lap(s);
+	return 0;
+}
+
+void session_lap(struct session *s)
+{
+	counts_lap(s->counts);
+	memcpy(s->misses_base, s->misses, sizeof(s->misses));
+}
+
+static int add_trust(struct session *s, struct run *run, uint64_t *lost)
+{
+	struct trust *t = &run->trust;
+	size_t i, n = 0;
+
+	t->probe = calloc(s->progs + EVENT_MAX, sizeof(*t->probe));
+	if (!t->probe) {
+		err("session", "out of memory");
+		return -1;
+	}
+	for (i = 0; i < s->progs; i++) {
+		const struct plan_event *pe = &s->plan->event[s->prog[i].event];
+		struct probe_state *ps = &t->probe[n];
+
+		if (!s->prog[i].link)
+			continue;
+		n++;
+		ps->event = s->prog[i].event;
+		ps->mechanism = mechanism_name(pe->mech, events[ps->event].point);
+		snprintf(ps->symbol, sizeof(ps->symbol), "%s", s->prog[i].symbol);
+		snprintf(ps->reason, sizeof(ps->reason), "%.127s", pe->reason);
+		ps->misses = s->misses[i] == UINT64_MAX ? UINT64_MAX :
+			     s->misses[i] - s->misses_base[i];
+		if (ps->misses != UINT64_MAX)
+			lost[ps->event] += ps->misses;
+	}
+	for (i = 0; i < EVENT_MAX; i++) {
+		const struct plan_event *pe = &s->plan->event[i];
+
+		if (pe->mech != MECH_NONE || pe->absent)
+			continue;
+		t->probe[n].event = i;
+		snprintf(t->probe[n].reason, sizeof(t->probe[n].reason), "%.127s", pe->reason);
+		n++;
+	}
+	t->probes = n;
+	t->unmatched = counts_trust(s->counts, TRUST_UNMATCHED);
+	t->map_full = counts_trust(s->counts, TRUST_MAP_FULL);
+	return 0;
+}
+
+int session_collect(struct session *s, struct run *run)
+{
+	uint64_t lost[EVENT_MAX] = { 0 };
+
+	if (counts_read(s->counts))
+		return -1;
+	read_misses(s);
+	if (add_trust(s, run, lost))
+		return -1;
+	return counts_samples(s->counts, s->plan, lost, run);
+}
