@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "data/err.h"
+#include "data/utf8.h"
 
 /*
  * A line is at most what a pipe takes in one piece, so that lines of several
@@ -24,49 +25,27 @@ void err_json(bool on)
 }
 
 /*
- * Bytes of the well-formed UTF-8 character at p, 0 if it is none: overlong
- * forms, surrogates and values above U+10FFFF are not. Stops at the NUL.
- */
-static int utf8_length(const unsigned char *p)
-{
-	static const unsigned int least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned int v;
-	int n, i;
-
-	if (*p < 0x80)
-		return 1;
-	n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
-	if (*p < 0xc2 || *p > 0xf4)
-		return 0;
-	v = *p & (0x7f >> n);
-	for (i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		v = v << 6 | (p[i] & 0x3f);
-	}
-	if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff))
-		return 0;
-	return n;
-}
-
-/*
- * Write what may be printed of the character at p into out (at least 8 bytes);
+ * Write what may be printed of the character at p into out (16 bytes);
  * *used is the number of bytes that it took of p. Returns the bytes written.
  */
-static int escape(char *out, const unsigned char *p, int *used)
+static int escape(char *out, const char *p, int *used)
 {
-	int n = utf8_length(p);
+	int n = utf8_length(p), i, len = 0;
+	unsigned char c = *p;
 
 	*used = n ? n : 1;
-	if (!n)		/* a lone byte of 0x80 to 0x9f is a control to some terminals */
-		return json ? sprintf(out, "\xef\xbf\xbd") : sprintf(out, "\\x%02x", *p);
-	if (n == 1 && (*p < 0x20 || *p == 0x7f))
-		return sprintf(out, json ? "\\u%04x" : "\\x%02x", *p);
-	if (n == 2 && *p == 0xc2 && p[1] < 0xa0)	/* U+0080 to U+009F: controls */
-		return json ? sprintf(out, "\\u%04x", p[1]) :
-			      sprintf(out, "\\xc2\\x%02x", p[1]);
-	if (json && (*p == '"' || *p == '\\'))
-		return sprintf(out, "\\%c", *p);
+	if (!n && json)
+		return sprintf(out, "\xef\xbf\xbd");
+	if (n && utf8_is_control(p, n) && json)		/* C1: U+0080 to U+009F */
+		return sprintf(out, "\\u%04x", n == 1 ? c : (unsigned char)p[1]);
+	if (!n || utf8_is_control(p, n)) {
+		/* A lone byte of 0x80 to 0x9f is a control to some terminals, too. */
+		for (i = 0; i < *used; i++)
+			len += sprintf(out + len, "\\x%02x", (unsigned char)p[i]);
+		return len;
+	}
+	if (json && (c == '"' || c == '\\'))
+		return sprintf(out, "\\%c", c);
 	memcpy(out, p, n);
 	return n;
 }
@@ -82,7 +61,7 @@ static void drop_partial(char *text, size_t len)
 		if (c < 0x80)
 			return;
 		if (c >= 0xc0) {
-			if (!utf8_length((unsigned char *)text + len - back))
+			if (!utf8_length(text + len - back))
 				text[len - back] = 0;
 			return;
 		}
@@ -93,7 +72,7 @@ static void put(const char *prefix, const char *key, const char *what, const cha
 		va_list ap)
 {
 	char format[1024], text[2048], line[LINE_MAX_BYTES], piece[16];
-	const unsigned char *p;
+	const char *p;
 	int saved = errno, n, len, used;
 	bool cut;
 
@@ -106,7 +85,7 @@ static void put(const char *prefix, const char *key, const char *what, const cha
 		drop_partial(text, sizeof(text) - 1);
 
 	n = json ? sprintf(line, "{\"%s\": \"", key) : sprintf(line, "mmscope: %s", prefix);
-	for (p = (unsigned char *)text; *p; p += used) {
+	for (p = text; *p; p += used) {
 		len = escape(piece, p, &used);
 		if (n + len > LINE_MAX_BYTES - TAIL) {
 			cut = true;
