@@ -49,6 +49,9 @@ static void print_row(FILE *f, const struct table *t, size_t row, const size_t *
 {
 	size_t c, pad;
 
+	/* No white space at the end of a line. */
+	while (columns && !*t->cell[row * t->columns + columns - 1])
+		columns--;
 	for (c = 0; c < columns; c++) {
 		const char *text = t->cell[row * t->columns + c];
 
@@ -65,9 +68,9 @@ static void print_row(FILE *f, const struct table *t, size_t row, const size_t *
 	fputc('\n', f);
 }
 
-void table_print(FILE *f, const struct view *view, struct table *t)
+void table_print(FILE *f, const struct view *view, const struct table *t)
 {
-	size_t width[TABLE_COLUMNS], sum, row, columns = t->columns, i;
+	size_t width[TABLE_COLUMNS], sum, row, columns = t->columns;
 	unsigned int gap = 2;
 
 	sum = widths(t, width);
@@ -85,6 +88,11 @@ void table_print(FILE *f, const struct view *view, struct table *t)
 	}
 	if (t->broken)
 		fputs("(rows are missing: out of memory)\n", f);
+}
+
+void table_free(struct table *t)
+{
+	size_t i;
 
 	for (i = 0; i < t->cells; i++)
 		free(t->cell[i]);

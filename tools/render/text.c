@@ -83,47 +83,36 @@ static int digits_of(double v)
 struct text text_count(uint64_t n)
 {
 	static const char suffix[] = "MGTPE";
-	struct text t;
 	size_t i = 0;
 	double v;
 
-	if (n <= SCALE_FROM) {
-		t = format("%" PRIu64, n);
-		return t;
-	}
+	if (n <= SCALE_FROM)
+		return format("%" PRIu64, n);
 	for (v = n / 1e6; v >= 999.5 && suffix[i + 1]; v /= 1000)
 		i++;
-	t = format("%.*f%c", digits_of(v), v, suffix[i]);
-	return t;
+	return format("%.*f%c", digits_of(v), v, suffix[i]);
 }
 
 struct text text_total(const struct total *total)
 {
-	struct text t;
-
 	if (total->flags & SAMPLE_SATURATED || total->flags & SAMPLE_LOWER_BOUND)
-		t = format("at least %s", text_count(total->value).s);
-	else if (total->max > total->value)
-		t = format("%s to %s", text_count(total->value).s,
+		return format("at least %s", text_count(total->value).s);
+	if (total->max > total->value)
+		return format("%s to %s", text_count(total->value).s,
 			 text_count(total->max).s);
-	else
-		t = text_count(total->value);
-	return t;
+	return text_count(total->value);
 }
 
 struct text text_cell(uint64_t value, uint64_t max, unsigned int flags)
 {
 	const char *mark = flags & SAMPLE_INFERRED ? "~" : "";
-	struct text t;
 
 	if (flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND))
-		t = format("%s%s+", mark, text_count(value).s);
-	else if (max > value)
-		t = format("%s%s+%s", mark, text_count(value).s,
+		return format("%s%s+", mark, text_count(value).s);
+	if (max > value)
+		return format("%s%s+%s", mark, text_count(value).s,
 			 text_count(max - value).s);
-	else
-		t = format("%s%s", mark, text_count(value).s);
-	return t;
+	return format("%s%s", mark, text_count(value).s);
 }
 
 struct text text_ratio(uint64_t a, uint64_t b)
@@ -136,8 +125,7 @@ struct text text_ratio(uint64_t a, uint64_t b)
 	v = (double)a / (double)b;
 	if (v > SCALE_FROM)
 		return text_count((uint64_t)v);
-	t = format("%.*f", digits_of(v), v);
-	return t;
+	return format("%.*f", digits_of(v), v);
 }
 
 struct text text_percent(uint64_t part, uint64_t whole)
@@ -148,8 +136,7 @@ struct text text_percent(uint64_t part, uint64_t whole)
 	if (!whole)
 		return t;
 	v = 100.0 * (double)part / (double)whole;
-	t = format("%.*f %%", v > 0 && v < 9.95 ? 1 : 0, v);
-	return t;
+	return format("%.*f %%", v > 0 && v < 9.95 ? 1 : 0, v);
 }
 
 static const struct {
@@ -171,45 +158,36 @@ static size_t unit_of(uint64_t ns)
 static struct text scaled(uint64_t ns, size_t unit)
 {
 	double v = (double)ns / units[unit].ns;
-	struct text t;
 
-	t = format("%.*f", unit ? digits_of(v) : 0, v);
-	return t;
+	return format("%.*f", unit ? digits_of(v) : 0, v);
 }
 
 struct text text_time(uint64_t ns)
 {
 	size_t unit = unit_of(ns);
-	struct text t;
 
-	t = format("%s %s", scaled(ns, unit).s, units[unit].name);
-	return t;
+	return format("%s %s", scaled(ns, unit).s, units[unit].name);
 }
 
 struct text text_time_bounds(uint64_t low, uint64_t high)
 {
 	size_t unit = unit_of(high);
-	struct text t;
 
 	if (!high)
-		t = format(">= %s", text_time(low).s);
-	else if (high == low + 1)
-		t = text_time(low);
-	else
-		t = format("%s .. %s %s", scaled(low, unit).s,
-			 scaled(high, unit).s, units[unit].name);
-	return t;
+		return format(">= %s", text_time(low).s);
+	if (high == low + 1)
+		return text_time(low);
+	return format("%s .. %s %s", scaled(low, unit).s,
+		 scaled(high, unit).s, units[unit].name);
 }
 
 struct text text_time_below(uint64_t low, uint64_t high)
 {
 	uint64_t bound = high ? high : low;
 	size_t unit = unit_of(bound);
-	struct text t;
 
-	t = format("%s%s%s", high ? "<" : ">=", scaled(bound, unit).s,
+	return format("%s%s%s", high ? "<" : ">=", scaled(bound, unit).s,
 		 units[unit].name);
-	return t;
 }
 
 void text_escape(char *out, size_t size, const char *text)

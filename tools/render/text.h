@@ -89,8 +89,9 @@ struct table {
 void table_cell(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /*
  * Print within the width: gaps of two columns, else of one, else without the
- * last columns. Says so when rows are missing. Frees the cells.
+ * last columns. Says so when rows are missing.
  */
-void table_print(FILE *f, const struct view *view, struct table *t);
+void table_print(FILE *f, const struct view *view, const struct table *t);
+void table_free(struct table *t);
 
 #endif

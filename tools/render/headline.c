@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One sentence about a run. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "render/fault.h"
+
+/* A PMD maps as many pages as this many PTEs (4 KiB pages): for ranking only. */
+#define PMD_WEIGHT	512
+
+/*
+ * A story is one backing, populated either at mmap time or by faults. Its parts
+ * are totals; `holds` is a histogram's count.
+ */
+struct story {
+	enum backing backing;
+	bool eager;
+	bool ptes_known, holds_known, refused_known;
+	struct total ptes, faults, attempts, refused, pmd;
+	uint64_t holds, hold_ptes;
+	unsigned int hold_flags;
+	const char *ptes_reason;
+};
+
+struct sentence {
+	char *out;
+	size_t size, len;
+};
+
+static void say(struct sentence *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct sentence *s, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	if (s->len + 1 >= s->size)
+		return;
+	va_start(ap, format);
+	n = vsnprintf(s->out + s->len, s->size - s->len, format, ap);
+	va_end(ap);
+	if (n > 0)
+		s->len += (size_t)n < s->size - s->len ? (size_t)n : s->size - s->len - 1;
+}
+
+static void add_total(struct total *to, const struct total *from)
+{
+	bool saturated = false;
+
+	to->value = sat_add(to->value, from->value, &saturated);
+	to->max = sat_add(to->max, from->max, &saturated);
+	to->flags |= from->flags | (saturated ? SAMPLE_SATURATED : 0);
+}
+
+/* PTEs and holds over the methods of one side of mmap(). */
+static void read_installs(const struct run *run, struct story *s)
+{
+	const char *want[LABEL_MAX] = { NULL };
+	struct total t;
+	struct hist h;
+	unsigned int flags;
+	bool saturated = false;
+	size_t m;
+
+	s->ptes_known = s->holds_known = true;
+	want[LABEL_BACKING] = label_values(LABEL_BACKING)[s->backing];
+	for (m = 0; m < METHOD_MAX; m++) {
+		if ((m == METHOD_EAGER) != s->eager)
+			continue;
+		want[LABEL_METHOD] = label_values(LABEL_METHOD)[m];
+		if (run_total(run, METRIC_PTES_INSTALLED, want, &t, &s->ptes_reason))
+			add_total(&s->ptes, &t);
+		else
+			s->ptes_known = false;
+		if (run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL)) {
+			s->holds = sat_add(s->holds, h.count, &saturated);
+			s->hold_ptes = sat_add(s->hold_ptes, h.sum, &saturated);
+			s->hold_flags |= flags;
+		} else {
+			s->holds_known = false;
+		}
+	}
+	if (saturated)
+		s->hold_flags |= SAMPLE_SATURATED;
+}
+
+/*
+ * Refusals that were attempts: those for a write-locked or missing VMA never
+ * reach handle_mm_fault.
+ */
+static bool refused_attempts(const struct run *run, enum backing backing, struct total *refused)
+{
+	const char *want[LABEL_MAX] = { NULL };
+	struct total t;
+	size_t r;
+
+	memset(refused, 0, sizeof(*refused));
+	want[LABEL_BACKING] = label_values(LABEL_BACKING)[backing];
+	for (r = 0; r < REASON_MAX; r++) {
+		if (r == REASON_VMA_WRITE_LOCKED || r == REASON_NO_VMA)
+			continue;
+		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
+		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL))
+			return false;
+		add_total(refused, &t);
+	}
+	return true;
+}
+
+static void read_story(const struct run *run, struct story *s, enum backing backing, bool eager)
+{
+	const char *want[LABEL_MAX] = { NULL };
+
+	memset(s, 0, sizeof(*s));
+	s->backing = backing;
+	s->eager = eager;
+	want[LABEL_BACKING] = label_values(LABEL_BACKING)[backing];
+	read_installs(run, s);
+	/* Faults of an eager mapping are told too: there should be none. */
+	run_total(run, METRIC_FAULT_COMPLETED, want, &s->faults, NULL);
+	run_total(run, METRIC_FAULT_ATTEMPTS, want, &s->attempts, NULL);
+	s->refused_known = refused_attempts(run, backing, &s->refused);
+	if (!eager)
+		run_total(run, METRIC_PMD_MAPS, want, &s->pmd, NULL);
+}
+
+static uint64_t weight(const struct story *s)
+{
+	return s->ptes.max / 2 + s->pmd.max * (PMD_WEIGHT / 2);
+}
+
+/* More PTEs win; of equal ones (all unavailable, or 0) more faults. */
+static bool larger(const struct story *a, const struct story *b)
+{
+	if (weight(a) != weight(b))
+		return weight(a) > weight(b);
+	if (a->ptes.max != b->ptes.max)
+		return a->ptes.max > b->ptes.max;
+	if (a->eager != b->eager)
+		return b->eager && a->attempts.max + a->faults.max > 0;
+	return a->attempts.max + a->faults.max > b->attempts.max + b->faults.max;
+}
+
+static const char *why_refused(enum reason reason)
+{
+	static const char *const why[REASON_MAX] = {
+		[REASON_NO_MAP_PAGES]	   = "no map_pages",
+		[REASON_ANON_VMA]	   = "no anon_vma yet",
+		[REASON_UFFD]		   = "userfaultfd",
+		[REASON_VMA_WRITE_LOCKED] = "VMA write-locked",
+		[REASON_NO_VMA]		   = "no VMA",
+		[REASON_OTHER]		   = "another reason",
+	};
+
+	return why[reason];
+}
+
+/* ", no map_pages" or ", mostly no map_pages". */
+static void say_reason(struct sentence *out, const struct run *run, const struct story *s)
+{
+	const char *want[LABEL_MAX] = { NULL };
+	struct total t, top = { 0 };
+	size_t r, best = REASON_OTHER, reasons = 0;
+
+	want[LABEL_BACKING] = label_values(LABEL_BACKING)[s->backing];
+	for (r = 0; r < REASON_MAX; r++) {
+		if (r == REASON_VMA_WRITE_LOCKED || r == REASON_NO_VMA)
+			continue;
+		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
+		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.max)
+			continue;
+		reasons++;
+		if (t.max > top.max) {
+			top = t;
+			best = r;
+		}
+	}
+	if (reasons)
+		say(out, ", %s%s", reasons > 1 ? "mostly " : "", why_refused(best));
+}
+
+static const char *plural(const struct total *t)
+{
+	return t->value == 1 && t->max == 1 && !t->flags ? "" : "s";
+}
+
+static const char *inferred(unsigned int flags)
+{
+	return flags & SAMPLE_INFERRED ? " (inferred)" : "";
+}
+
+static bool is_exact(const struct total *t)
+{
+	return t->value == t->max && !(t->flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED));
+}
+
+static void say_holds(struct sentence *out, const struct story *s)
+{
+	struct total holds = { s->holds, s->holds, s->hold_flags };
+
+	if (!s->holds_known) {
+		say(out, ", page-table-lock holds unavailable");
+		return;
+	}
+	say(out, " in %s page-table-lock hold%s%s, %s%s per hold", text_total(&holds).s,
+	    plural(&holds), inferred(s->hold_flags), is_exact(&holds) ? "" : "about ",
+	    text_ratio(s->hold_ptes, s->holds).s);
+}
+
+static void say_refusals(struct sentence *out, const struct run *run, const struct story *s)
+{
+	if (!s->refused_known || !s->refused.max)
+		return;
+	if (is_exact(&s->refused) && is_exact(&s->faults) && is_exact(&s->attempts) &&
+	    s->refused.value == s->faults.value && s->attempts.value == 2 * s->faults.value) {
+		say(out, "; every fault taken twice: %s refused under the per-VMA lock",
+		    text_count(s->refused.value).s);
+	} else {
+		say(out, "; %s of", text_total(&s->refused).s);
+		say(out, " %s attempt%s refused under the per-VMA lock",
+		    text_total(&s->attempts).s, plural(&s->attempts));
+	}
+	say_reason(out, run, s);
+}
+
+static void say_story(struct sentence *out, const struct run *run, const struct story *s)
+{
+	bool twice = s->refused_known && s->refused.max;
+
+	say(out, "%s: ", label_values(LABEL_BACKING)[s->backing]);
+	if (!s->ptes_known) {
+		say(out, "%s fault%s, PTEs unavailable (%s)", text_total(&s->faults).s,
+		    plural(&s->faults), s->ptes_reason);
+	} else if (s->eager) {
+		say(out, "%s PTE%s installed at mmap time%s", text_total(&s->ptes).s,
+		    plural(&s->ptes), inferred(s->ptes.flags));
+		say_holds(out, s);
+		if (s->faults.max || s->attempts.max)
+			say(out, "; %s fault%s", text_total(&s->faults).s, plural(&s->faults));
+		else
+			say(out, "; no faults");
+	} else if (s->ptes.max) {
+		say(out, "%s PTE%s%s", text_total(&s->ptes).s, plural(&s->ptes),
+		    inferred(s->ptes.flags));
+		say_holds(out, s);
+		if (!twice || s->faults.value != s->ptes.value)
+			say(out, ", by %s fault%s", text_total(&s->faults).s,
+			    plural(&s->faults));
+	} else if (!s->pmd.max) {
+		say(out, "%s fault%s that installed no PTE", text_total(&s->faults).s,
+		    plural(&s->faults));
+	}
+	if (s->pmd.max) {
+		say(out, "%s%s huge page%s mapped by PMD", s->ptes.max ? "; " : "",
+		    text_total(&s->pmd).s, plural(&s->pmd));
+		if (!s->ptes.max)
+			say(out, ", by %s fault%s", text_total(&s->faults).s,
+			    plural(&s->faults));
+	}
+	say_refusals(out, run, s);
+}
+
+/* What other stories add, in one clause each. */
+static void say_others(struct sentence *out, const struct story *story, size_t n,
+		       const struct story *told)
+{
+	struct total elsewhere = { 0 }, same = { 0 }, pmd = { 0 };
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (&story[i] == told)
+			continue;
+		add_total(story[i].backing == told->backing ? &same : &elsewhere, &story[i].ptes);
+		add_total(&pmd, &story[i].pmd);
+	}
+	if (same.max)
+		say(out, "; and %s more %s", text_total(&same).s,
+		    told->eager ? "by its faults" : "at mmap time");
+	if (elsewhere.max)
+		say(out, "; and %s more by other backings", text_total(&elsewhere).s);
+	if (pmd.max)
+		say(out, "; and %s huge page%s elsewhere", text_total(&pmd).s, plural(&pmd));
+}
+
+void fault_headline(const struct run *run, char *out, size_t size)
+{
+	struct story story[2 * BACKING_MAX];
+	struct sentence s = { out, size, 0 };
+	struct total failed, faults;
+	const struct story *told = story;
+	const char *reason;
+	size_t i, n = 0;
+
+	if (size)
+		*out = 0;
+	for (i = 0; i < BACKING_MAX; i++) {
+		read_story(run, &story[n++], i, false);
+		read_story(run, &story[n++], i, true);
+	}
+	for (i = 1; i < n; i++)
+		if (larger(&story[i], told))
+			told = &story[i];
+
+	if (!run_total(run, METRIC_FAULT_COMPLETED, NULL, &faults, &reason) &&
+	    !told->ptes_known)
+		say(&s, "faults and PTEs unavailable (%s)", reason);
+	else if (told->ptes.max || told->pmd.max || told->faults.max || told->attempts.max)
+		say_story(&s, run, told);
+	else if (!told->ptes_known)
+		say(&s, "no faults while observed, PTEs unavailable (%s)", told->ptes_reason);
+	else if (told->ptes.flags & SAMPLE_LOWER_BOUND)
+		say(&s, "no faults and no PTEs seen, but events were lost");
+	else
+		say(&s, "no faults and no PTEs installed while observed");
+	say_others(&s, story, n, told);
+
+	if (run_total(run, METRIC_FAULT_FAILED, NULL, &failed, NULL) && failed.max)
+		say(&s, "; %s fault%s failed", text_total(&failed).s, plural(&failed));
+}
