@@ -9,6 +9,7 @@
 
 #include "data/utf8.h"
 #include "render/json.h"
+#include "render/list.h"
 
 /*
  * Two generators: `out` writes the structure to the file, `leaf` writes one
@@ -426,22 +427,20 @@ static void put_recording(struct writer *w, const struct recording *rec)
 
 static void put_metric_row(struct writer *w, const struct metric *m)
 {
-	static const char *const kind[] = { "counter", "time", "batch", "ratio" };
-	static const char *const better[] = { "lower", "higher", "neither" };
 	const enum label *labels;
 	yajl_gen g = w->leaf;
 	size_t i, n = shape_labels(m->shape, &labels);
 
 	yajl_gen_map_open(g);
 	key_text(w, g, "name", m->name);
-	key_text(w, g, "kind", kind[m->kind]);
+	key_text(w, g, "kind", metric_kind_name(m->kind));
 	key_text(w, g, "unit", m->unit);
 	put_key(g, "labels");
 	yajl_gen_array_open(g);
 	for (i = 0; i < n; i++)
 		put_text(w, g, label_name(labels[i]));
 	yajl_gen_array_close(g);
-	key_text(w, g, "better", better[m->better]);
+	key_text(w, g, "better", metric_better_name(m->better));
 	put_key(g, "exact");
 	yajl_gen_bool(g, m->exact);
 	put_key(g, "primary");
