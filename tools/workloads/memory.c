@@ -68,7 +68,8 @@ struct child_need {
  * The children run on a stack of their own and without the caller's, so a
  * compiler must not add anything that looks elsewhere.
  */
-#define CHILD_CODE __attribute__((noinline, no_stack_protector, no_sanitize("address", "undefined")))
+#define CHILD_CODE                                                                                 \
+	__attribute__((noinline, no_stack_protector, no_sanitize("address", "undefined")))
 
 CHILD_CODE static int child_exits(void *unused)
 {

@@ -202,7 +202,7 @@ static void print_oracle(const struct bench *b)
 	const struct column *c;
 	uint64_t i;
 
-	printf("\nthe kernel's account of the mapping, before it is unmapped (KiB but for present):\n"
+	printf("\nthe kernel's account of the mapping before it is unmapped (pages, then KiB):\n"
 	       "  repeat            addr");
 	for (c = oracles; c->key; c++)
 		printf(" %10s", c->title);

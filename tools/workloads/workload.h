@@ -64,11 +64,12 @@ struct bench {
 
 #define BENCH_REPEATS 5
 #define BENCH_OPTIONS(b)                                                                           \
-	{ "repeat", 'n', OPT_COUNT, "N", "repeats, each with a fresh mapping (5)", &(b)->repeats,  \
-	  .min = 1, .max = 1000000 },                                                              \
+	{ "repeat", 'n', OPT_COUNT, "N", "repeats, each with a fresh mapping (5)",                 \
+	  .dest = &(b)->repeats, .min = 1, .max = 1000000 },                                       \
 	{ "oracle", 0, OPT_FLAG, NULL, "also read pagemap and smaps in each repeat (not timed)",   \
-	  .dest = &(b)->oracle },                                                                          \
-	{ "json", 0, OPT_FLAG, NULL, "one JSON object instead of the table", .dest = &(b)->json }
+	  .dest = &(b)->oracle },                                                                  \
+	{ "json", 0, OPT_FLAG, NULL, "one JSON object instead of the table",                       \
+	  .dest = &(b)->json }
 
 /*
  * How bench_measure() drives a workload. Functions return 0, or an exit status
