@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* mmscope fault: observe page faults and PTE installs. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/output.h"
+#include "data/err.h"
+#include "render/json.h"
+#include "render/text.h"
+#include "session/observe.h"
+#include "session/plan.h"
+#include "session/session.h"
+
+struct fault_options {
+	bool all, json, exact;
+	double duration, interval;
+	const char *format, *by, *control, *output;
+};
+
+struct report {
+	struct output out;
+	struct view view;
+	bool json, one_line;
+	struct recording *rec;
+};
+
+static int print(struct run *run, bool last, void *arg)
+{
+	struct report *r = arg;
+	int e;
+
+	if (recording_add(r->rec, run)) {
+		run_free(run);
+		err("report", "out of memory");
+		return -1;
+	}
+	if (r->json) {
+		e = json_write(r->out.f, r->rec, r->one_line);
+		if (e)
+			output_error(&r->out, -e);
+	} else {
+		text_fault(r->out.f, r->rec, &r->view);
+	}
+	/* An interval's recording holds that interval as its run. */
+	while (r->rec->runs)
+		run_free(r->rec->run[--r->rec->runs]);
+	return output_flush(&r->out);
+}
+
+static char **copy_command(char **argv)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (argv[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (n = 0; copy && argv[n]; n++)
+		copy[n] = strdup(argv[n]);
+	return copy;
+}
+
+static int check_options(const struct fault_options *o, bool dashes, char **command)
+{
+	if (!*command && dashes) {
+		err("--", "no command follows");
+		return EXIT_USAGE;
+	}
+	if (*command && !dashes) {
+		err("%s", "put -- before the command", *command);
+		return EXIT_USAGE;
+	}
+	if (!*command && !o->all) {
+		err("fault", "nothing to observe: give -- CMD, or -a for the whole system");
+		return EXIT_USAGE;
+	}
+	if (o->interval && o->duration && o->interval > o->duration) {
+		err("-i", "the interval is longer than the duration (-d)");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+static int run_fault(const struct fault_options *o, char **command, int control, int ack)
+{
+	struct session_options so = { .all = o->all, .interrupted = observe_interrupted,
+				      .by_vm_ops = o->by && !strcmp(o->by, "vm_ops") };
+	struct report r = { .json = o->json, .one_line = o->interval > 0 };
+	struct observe_options oo = {
+		.command = *command ? command : NULL,
+		.duration = o->duration, .interval = o->interval,
+		.control = control, .ack = ack,
+		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
+		.report = print, .arg = &r,
+	};
+	struct plan_options po = { .exact = o->exact };
+	struct session *s = NULL;
+	struct plan plan;
+	const char *why;
+	int status = EXIT_INTERNAL;
+
+	observe_prepare();
+	if (plan_make(&plan, &po))
+		return EXIT_INTERNAL;
+	if (!plan_essential(&plan, &why)) {
+		err("fault", "cannot observe here: %s; see mmscope probes", why);
+		return EXIT_UNOBSERVED;
+	}
+	r.rec = recording_new();
+	if (!r.rec) {
+		err("fault", "out of memory");
+		return EXIT_INTERNAL;
+	}
+	machine_read(&r.rec->machine);
+	if (*command)
+		r.rec->command = copy_command(command);
+	if (output_open(&r.out, o->output, *command ? stderr : stdout)) {
+		status = EXIT_USAGE;
+		goto cleanup;
+	}
+	view_init(&r.view, r.out.f);
+	r.view.by = o->by;
+	r.view.brief = o->interval > 0;
+
+	s = session_open(&plan, &so);
+	if (s)
+		status = observe(s, &oo);
+	else if (observe_interrupted())
+		status = 128 + SIGINT;
+	if (output_close(&r.out) && r.out.gone && !*command)
+		status = 128 + SIGPIPE;
+	else if (r.out.failed && !r.out.gone)
+		status = EXIT_INTERNAL;
+
+cleanup:
+	session_close(s);
+	recording_free(r.rec);
+	return status;
+}
+
+int cmd_fault(int argc, char **argv)
+{
+	struct fault_options o = { .format = "text" };
+	const struct option_def defs[] = {
+		{ "all", 'a', OPT_FLAG, NULL, "the whole system, not only a command", &o.all },
+		{ "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",
+		  &o.duration },
+		{ "interval", 'i', OPT_SECONDS, "SECONDS", "report what is new, again and again",
+		  &o.interval },
+		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
+		  .choices = "backing|method|trigger|vm_ops" },
+		{ "exact", 0, OPT_FLAG, NULL,
+		  "only mechanisms that lose no events (kprobes: they cost more)", &o.exact },
+		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",
+		  "read enable and disable from CTL, answer ack on ACK", &o.control },
+		{ "format", 0, OPT_CHOICE, "FORMAT", "how to report", &o.format,
+		  .choices = "text|json" },
+		{ "json", 0, OPT_FLAG, NULL, "the same as --format json", &o.json },
+		{ "output", 'o', OPT_STRING, "FILE", "report to FILE, - for standard output",
+		  &o.output },
+		{ 0 }
+	};
+	const struct option_set set = {
+		"fault [OPTIONS] [-- CMD [ARGS]]",
+		"Count page faults, fault-around and PTE installs of CMD and all that it\n"
+		"starts: how many PTEs per hold of the page-table lock, and what was refused.",
+		defs,
+	};
+	int control = -1, ack = -1, rest, status;
+	bool dashes;
+
+	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
+	case OPTIONS_HELP:
+		return EXIT_OK;
+	case OPTIONS_BAD:
+		return EXIT_USAGE;
+	default:
+		break;
+	}
+	if (!strcmp(o.format, "json"))
+		o.json = true;
+	err_json(o.json);
+	status = check_options(&o, dashes, argv + rest);
+	if (status)
+		return status;
+	if (o.control && control_option(o.control, &control, &ack))
+		return EXIT_USAGE;
+	return run_fault(&o, argv + rest, control, ack);
+}

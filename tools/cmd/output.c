@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/output.h"
+#include "data/err.h"
+
+int output_open(struct output *out, const char *path, FILE *standard)
+{
+	mode_t mask;
+	int fd;
+
+	*out = (struct output){ .f = path ? stdout : standard };
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	out->path = path;
+	if (snprintf(out->temporary, sizeof(out->temporary), "%s.XXXXXX", path) >=
+	    (int)sizeof(out->temporary)) {
+		err("-o", "the name is too long");
+		return -1;
+	}
+	fd = mkstemp(out->temporary);
+	out->f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out->f) {
+		err("%s", "cannot be written: %s", path, strerror(errno));
+		return -1;
+	}
+	/* mkstemp() is for secrets; this is an ordinary file. */
+	mask = umask(0);
+	umask(mask);
+	fchmod(fd, 0666 & ~mask);
+	return 0;
+}
+
+int output_error(struct output *out, int e)
+{
+	if (!e || out->failed)
+		return out->failed ? -1 : 0;
+	out->failed = true;
+	out->gone = e == EPIPE;
+	if (!out->gone)
+		err("%s", "the report cannot be written: %s", out->path ?: "output", strerror(e));
+	return -1;
+}
+
+int output_flush(struct output *out)
+{
+	errno = 0;
+	if (fflush(out->f) || ferror(out->f))
+		return output_error(out, errno ?: EIO);
+	return out->failed ? -1 : 0;
+}
+
+int output_close(struct output *out)
+{
+	int ret = output_flush(out);
+
+	if (!out->path)
+		return ret;
+	if (fclose(out->f) && !ret)
+		ret = output_error(out, errno);
+	if (!ret && rename(out->temporary, out->path))
+		ret = output_error(out, errno);
+	if (ret)
+		unlink(out->temporary);
+	return ret;
+}

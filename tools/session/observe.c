@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One observation: the command, signals, timers, and the control of a region. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "data/err.h"
+#include "session/control.h"
+#include "session/observe.h"
+
+#define CONTROL_ENV	"MMSCOPE_CONTROL_FD"
+#define CONTROL_FD_MIN	10	/* out of the way of the command's own redirections */
+
+static sigset_t old_mask;
+
+struct observation {
+	struct session *s;
+	const struct observe_options *opts;
+	struct control control;
+	int child_control, child_ack;	/* the command's ends of our own pipes */
+	int signals, timer;
+	pid_t child;
+	bool running;		/* the command */
+	bool observing, done;
+	int status, ending;	/* exit status of the command; signal that ended us */
+	struct rusage usage;
+	uint64_t start_ns, start_boot_ns, deadline;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+static void ending_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
+void observe_prepare(void)
+{
+	sigset_t set;
+
+	ending_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &old_mask);
+	/* A report that nobody reads any more is an error of write(), not the end. */
+	signal(SIGPIPE, SIG_IGN);
+}
+
+bool observe_interrupted(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
+		sigismember(&pending, SIGHUP));
+}
+
+/* ---- the command ---- */
+
+/* Pipes for a command that controls the observation by itself. */
+static int own_control(struct observation *o)
+{
+	int control[2] = { -1, -1 }, ack[2] = { -1, -1 };
+
+	o->child_control = o->child_ack = -1;
+	if (o->opts->control >= 0 || !o->opts->command)
+		return 0;
+	if (pipe2(control, O_CLOEXEC) || pipe2(ack, O_CLOEXEC))
+		goto fail;
+	o->child_control = fcntl(control[1], F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
+	o->child_ack = fcntl(ack[0], F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
+	if (o->child_control < 0 || o->child_ack < 0)
+		goto fail;
+	close(control[1]);
+	close(ack[0]);
+	control_init(&o->control, control[0], ack[1]);
+	return 0;
+
+fail:
+	warn("control", "%s: the command cannot choose its region", strerror(errno));
+	close(control[0]);
+	close(control[1]);
+	close(ack[0]);
+	close(ack[1]);
+	control_init(&o->control, -1, -1);
+	return 0;
+}
+
+static int spawn(struct observation *o)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t defaults;
+	char value[32];
+	int e;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawnattr_init(&attr);
+	if (o->opts->stdout_to_stderr)
+		posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+	if (o->child_control >= 0) {
+		/* Onto itself: this is how a close-on-exec descriptor is passed. */
+		posix_spawn_file_actions_adddup2(&files, o->child_control, o->child_control);
+		posix_spawn_file_actions_adddup2(&files, o->child_ack, o->child_ack);
+		snprintf(value, sizeof(value), "%d,%d", o->child_control, o->child_ack);
+		setenv(CONTROL_ENV, value, 1);
+	} else {
+		unsetenv(CONTROL_ENV);
+	}
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attr, &defaults);
+	posix_spawnattr_setsigmask(&attr, &old_mask);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+
+	/*
+	 * It shares our memory until it executes the command (CLONE_VFORK), so that
+	 * it takes no copy-on-write faults of its own, and is a target from its
+	 * first instruction: a short command is seen whole.
+	 */
+	e = session_adopt(o->s, true);
+	if (!e) {
+		e = posix_spawnp(&o->child, o->opts->command[0], &files, &attr,
+				 o->opts->command, environ);
+		session_adopt(o->s, false);
+		if (e) {
+			err("%s", "%s", o->opts->command[0], strerror(e));
+			o->status = e == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;
+		}
+	} else {
+		o->status = EXIT_INTERNAL;
+	}
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	if (o->child_control >= 0) {
+		close(o->child_control);
+		close(o->child_ack);
+	}
+	o->running = !e;
+	return e ? -1 : 0;
+}
+
+static void reap(struct observation *o)
+{
+	int status;
+
+	if (!o->running || wait4(o->child, &status, WNOHANG, &o->usage) != o->child)
+		return;
+	o->running = false;
+	o->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* ---- reports ---- */
+
+static uint64_t timeval_ns(struct timeval tv)
+{
+	return tv.tv_sec * 1000000000ULL + tv.tv_usec * 1000ULL;
+}
+
+static uint64_t anon_huge_kib(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "AnonHugePages: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+static void boot_id(struct run *run)
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (f && fgets(run->boot_id, sizeof(run->boot_id), f))
+		run->boot_id[strcspn(run->boot_id, "\n")] = 0;
+	if (f)
+		fclose(f);
+}
+
+static int report(struct observation *o, bool last)
+{
+	struct run *run = run_new();
+
+	if (!run) {
+		err("report", "out of memory");
+		return -1;
+	}
+	if (session_collect(o->s, run)) {
+		run_free(run);
+		return -1;
+	}
+	session_lap(o->s);
+	boot_id(run);
+	run->start_ns = o->start_ns;
+	run->start_boot_ns = o->start_boot_ns;
+	run->wall_ns = now_ns(CLOCK_BOOTTIME) - o->start_boot_ns;
+	run->anon_huge_kib = anon_huge_kib();
+	if (last && o->opts->command && !o->running) {
+		run->has_command = true;
+		run->exit_status = o->status;
+		run->user_ns = timeval_ns(o->usage.ru_utime);
+		run->sys_ns = timeval_ns(o->usage.ru_stime);
+		run->minflt = o->usage.ru_minflt;
+		run->majflt = o->usage.ru_majflt;
+		run->maxrss_kib = o->usage.ru_maxrss;
+	}
+	o->start_ns = now_ns(CLOCK_REALTIME);
+	o->start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	return o->opts->report(run, last, o->opts->arg);
+}
+
+/* ---- the loop ---- */
+
+static void on_signal(struct observation *o)
+{
+	struct signalfd_siginfo info;
+
+	while (read(o->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap(o);
+			if (!o->running && o->opts->command)
+				o->done = true;
+			continue;
+		}
+		o->ending = info.ssi_signo;
+		o->done = true;
+		/* A terminal sends it to both; whoever sent it to us alone means both. */
+		if (o->running)
+			kill(o->child, info.ssi_signo);
+	}
+}
+
+static void on_control(struct observation *o)
+{
+	enum control_action action;
+
+	while ((action = control_next(&o->control)) != CONTROL_WAIT) {
+		switch (action) {
+		case CONTROL_RESTART:
+			session_observe(o->s, false);
+			if (session_reset(o->s))
+				o->done = true;
+			o->start_ns = now_ns(CLOCK_REALTIME);
+			o->start_boot_ns = now_ns(CLOCK_BOOTTIME);
+			/* fall through */
+		case CONTROL_ON:
+			session_observe(o->s, true);
+			break;
+		case CONTROL_OFF:
+			session_observe(o->s, false);
+			break;
+		default:
+			break;
+		}
+		control_ack(&o->control);
+	}
+}
+
+static int arm_timer(struct observation *o)
+{
+	double s = o->opts->interval ?: o->opts->duration;
+	struct itimerspec it = { 0 };
+
+	o->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (o->timer < 0)
+		return -1;
+	it.it_value.tv_sec = s;
+	it.it_value.tv_nsec = (s - (double)it.it_value.tv_sec) * 1e9;
+	if (o->opts->interval)
+		it.it_interval = it.it_value;
+	return timerfd_settime(o->timer, 0, &it, NULL);
+}
+
+static void on_timer(struct observation *o)
+{
+	uint64_t ticks;
+
+	if (read(o->timer, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	if (o->deadline && now_ns(CLOCK_MONOTONIC) + 1000000 >= o->deadline)
+		o->done = true;		/* the last report follows */
+	else if (o->opts->interval && report(o, false))
+		o->done = true;
+}
+
+static void loop(struct observation *o)
+{
+	int timeout = -1;
+
+	while (!o->done) {
+		struct pollfd fd[3] = {
+			{ .fd = o->control.in, .events = POLLIN },
+			{ .fd = o->signals, .events = POLLIN },
+			{ .fd = o->timer, .events = POLLIN },
+		};
+
+		if (o->deadline) {
+			int64_t left = o->deadline - now_ns(CLOCK_MONOTONIC);
+
+			timeout = left <= 0 ? 0 : left / 1000000 + 1;
+		}
+		if (poll(fd, 3, timeout) < 0 && errno != EINTR)
+			break;
+		/* What the command said comes before its end. */
+		if (fd[0].revents)
+			on_control(o);
+		if (fd[1].revents)
+			on_signal(o);
+		if (fd[2].revents)
+			on_timer(o);
+		if (o->deadline && now_ns(CLOCK_MONOTONIC) >= o->deadline)
+			o->done = true;
+	}
+}
+
+/* The report is out; what is left is the command's exit status. */
+static void wait_for_command(struct observation *o)
+{
+	struct pollfd fd[2] = {
+		{ .fd = o->signals, .events = POLLIN },
+		{ .fd = o->control.in, .events = POLLIN },
+	};
+	int ending = o->ending;
+
+	o->ending = 0;
+	while (o->running && !o->ending) {
+		if (poll(fd, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (fd[1].revents) {
+			/* A region that starts now is not observed any more, but must not hang. */
+			while (control_next(&o->control) != CONTROL_WAIT)
+				control_ack(&o->control);
+			fd[1].fd = o->control.in;
+		}
+		on_signal(o);
+	}
+	if (o->running)
+		o->status = 128 + (o->ending ?: ending);
+}
+
+int observe(struct session *s, const struct observe_options *opts)
+{
+	struct observation o = {
+		.s = s, .opts = opts, .signals = -1, .timer = -1,
+		.child_control = -1, .child_ack = -1,
+	};
+	sigset_t set;
+
+	control_init(&o.control, opts->control, opts->ack);
+	ending_signals(&set);
+	sigaddset(&set, SIGCHLD);
+	o.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (o.signals < 0) {
+		err("observe", "signalfd: %s", strerror(errno));
+		return EXIT_INTERNAL;
+	}
+	own_control(&o);
+	if (opts->duration)
+		o.deadline = now_ns(CLOCK_MONOTONIC) + (uint64_t)(opts->duration * 1e9);
+	if ((opts->interval || opts->duration) && arm_timer(&o)) {
+		err("observe", "timer: %s", strerror(errno));
+		o.status = EXIT_INTERNAL;
+		goto cleanup;
+	}
+	o.start_ns = now_ns(CLOCK_REALTIME);
+	o.start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	session_observe(s, true);
+	if (opts->command && spawn(&o))
+		goto cleanup;
+	loop(&o);
+	session_observe(s, false);
+	reap(&o);
+	if (report(&o, true) && !opts->command)
+		o.status = EXIT_INTERNAL;
+	if (o.running)
+		wait_for_command(&o);
+
+cleanup:
+	control_close(&o.control);
+	if (o.timer >= 0)
+		close(o.timer);
+	close(o.signals);
+	return o.status;
+}
+
+int control_option(const char *text, int *control, int *ack)
+{
+	char *end;
+	long fd[2] = { -1, -1 };
+	int i;
+
+	if (strncmp(text, "fd:", 3))
+		goto bad;
+	text += 3;
+	for (i = 0; i < 2; i++) {
+		if (*text < '0' || *text > '9')
+			goto bad;
+		errno = 0;
+		fd[i] = strtol(text, &end, 10);
+		if (errno || fd[i] > 1 << 20 || (*end && (*end != ',' || i)))
+			goto bad;
+		if (fcntl(fd[i], F_GETFD) < 0) {
+			err("--control", "descriptor %ld is not open", fd[i]);
+			return -1;
+		}
+		if (!*end)
+			break;
+		text = end + 1;
+	}
+	*control = fd[0];
+	*ack = fd[1];
+	return 0;
+
+bad:
+	err("--control", "'%s' is not fd:CTL or fd:CTL,ACK with two open descriptors", text);
+	return -1;
+}
