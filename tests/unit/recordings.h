@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_TEST_RECORDINGS_H
+#define MMSCOPE_TEST_RECORDINGS_H
+
+/* Recordings made by hand, for the tests of the renderers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/run.h"
+
+/* A sample; labels are given in the order of the metric's shape, "" for none. */
+static struct sample *add(struct run *run, enum metric_id metric, const char *labels)
+{
+	struct sample *s = run_add(run, metric);
+	char copy[128], *word, *save = NULL;
+	const enum label *label;
+	size_t n = shape_labels(metrics[metric].shape, &label), i = 0;
+
+	assert_non_null(s);
+	snprintf(copy, sizeof(copy), "%s", labels);
+	for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		assert_true(i < n);
+		s->label[label[i++]] = run_text(run, word);
+	}
+	assert_true(i == n || !i);
+	return s;
+}
+
+static struct sample *count(struct run *run, enum metric_id metric, const char *labels,
+			    uint64_t value)
+{
+	struct sample *s = add(run, metric, labels);
+
+	s->value = s->max = value;
+	return s;
+}
+
+/* n equal values more in the histogram of these labels, or of a new sample. */
+static struct sample *observe(struct run *run, enum metric_id metric, const char *labels,
+			      uint64_t value, uint64_t n)
+{
+	struct sample *s = add(run, metric, labels);
+	struct hist *h;
+	size_t i;
+
+	for (i = 0; i + 1 < run->samples; i++) {
+		if (run->sample[i].metric != s->metric ||
+		    memcmp(run->sample[i].label, s->label, sizeof(s->label)))
+			continue;
+		run->samples--;
+		s = &run->sample[i];
+		break;
+	}
+	h = sample_hist(s);
+	assert_non_null(h);
+	hist_add(h, h->kind == HIST_TIME ? hist_time_bucket(value) : hist_batch_bucket(value), n);
+	hist_add_sum(h, value * n);
+	return s;
+}
+
+static void unavailable(struct run *run, enum metric_id metric, const char *labels,
+			const char *reason)
+{
+	add(run, metric, labels)->unavailable = run_text(run, reason);
+}
+
+/* All events attached, nothing lost. */
+static void attach_all(struct run *run)
+{
+	struct trust *t = &run->trust;
+	size_t i;
+
+	t->probes = EVENT_MAX;
+	t->probe = calloc(t->probes, sizeof(*t->probe));
+	assert_non_null(t->probe);
+	for (i = 0; i < EVENT_MAX; i++) {
+		t->probe[i].event = i;
+		t->probe[i].mechanism = events[i].point == POINT_TP ? "tp_btf" : "fentry";
+		snprintf(t->probe[i].symbol, sizeof(t->probe[i].symbol), "%.*s",
+			 (int)strcspn(events[i].symbols, ","), events[i].symbols);
+	}
+}
+
+static struct probe_state *probe(struct run *run, enum event_id event)
+{
+	return &run->trust.probe[event];
+}
+
+static void miss_probe(struct run *run, enum event_id event, const char *reason)
+{
+	struct probe_state *p = probe(run, event);
+
+	p->mechanism = NULL;
+	*p->symbol = 0;
+	snprintf(p->reason, sizeof(p->reason), "%s", reason);
+}
+
+static struct run *new_run(struct recording *rec)
+{
+	struct run *run = run_new();
+
+	assert_non_null(run);
+	snprintf(run->boot_id, sizeof(run->boot_id), "00000000-0000-4000-8000-000000000001");
+	run->start_ns = 1790000000123456789ULL + rec->runs * 1000000000ULL;
+	run->start_boot_ns = 42000000000ULL + rec->runs * 1000000000ULL;
+	run->wall_ns = 1234567890;
+	attach_all(run);
+	assert_int_equal(recording_add(rec, run), 0);
+	return run;
+}
+
+static void set_command(struct recording *rec, const char *const *argv, size_t n)
+{
+	size_t i;
+
+	rec->command = calloc(n + 1, sizeof(*rec->command));
+	assert_non_null(rec->command);
+	for (i = 0; i < n; i++)
+		rec->command[i] = strdup(argv[i]);
+}
+
+static struct recording *new_recording(const char *release, const char *virt)
+{
+	static const char *const argv[] = { "mmscope", "bench", "arraymap", "--size", "8M" };
+	struct recording *rec = recording_new();
+	struct machine *m;
+
+	assert_non_null(rec);
+	m = &rec->machine;
+	snprintf(m->release, sizeof(m->release), "%s", release);
+	snprintf(m->version, sizeof(m->version), "Linux version %s #1 SMP", release);
+	strcpy(m->arch, "x86_64");
+	snprintf(m->virt, sizeof(m->virt), "%s", virt);
+	strcpy(m->thp, "always");
+	strcpy(m->shmem_thp, "never");
+	strcpy(m->mthp, "64kB=always 2048kB=inherit");
+	strcpy(m->config, "PREEMPT_LAZY=y HZ=250 DEBUG_VM=n HZ=1000");
+	m->cpus_possible = m->cpus_online = 2;
+	m->memory_kib = 1000000;
+	m->page_size = 4096;
+	m->fault_around_bytes = 65536;
+	m->numa_balancing = -1;
+	set_command(rec, argv, sizeof(argv) / sizeof(*argv));
+	rec->primary[rec->primaries++] = "ptes_per_hold";
+	return rec;
+}
+
+static struct recording *make_lazy(void)
+{
+	struct recording *rec = new_recording("7.3.4-cloud-amd64", "tcg");
+	struct run *r = new_run(rec);
+
+	r->has_command = true;
+	r->user_ns = 5000000;
+	r->sys_ns = 250000000;
+	r->minflt = 2048;
+	r->maxrss_kib = 9000;
+	r->value = calloc(1, sizeof(*r->value));
+	r->values = 1;
+	r->value[0] = (struct run_value){ strdup("touch_ns"), strdup("ns"), 0.1, true };
+	count(r, METRIC_FAULT_ATTEMPTS, "bpf_array access", 4096);
+	count(r, METRIC_FAULT_COMPLETED, "bpf_array per_page access minor", 2048);
+	count(r, METRIC_FAULT_COMPLETED, "bpf_array per_page access major", 0);
+	count(r, METRIC_FAULT_REFUSED, "bpf_array no_map_pages", 2048);
+	count(r, METRIC_FAULT_FAILED, "bpf_array access", 0);
+	count(r, METRIC_PTES_INSTALLED, "bpf_array per_page access", 2048);
+	observe(r, METRIC_PTES_PER_HOLD, "bpf_array per_page access", 1, 2048);
+	observe(r, METRIC_PTES_PER_FAULT, "bpf_array per_page access", 1, 2048);
+	observe(r, METRIC_FAULT_LATENCY, "bpf_array per_page access", 3200, 2000);
+	observe(r, METRIC_FAULT_LATENCY, "bpf_array per_page access", 40000, 48);
+	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "bpf_array refused", 900, 2048);
+	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "bpf_array completed", 2100, 2048);
+	/* The same events again, by their vm_ops. */
+	count(r, METRIC_PTES_INSTALLED, "bpf_array per_page access", 2048)->label[LABEL_VM_OPS] =
+		"bpf_map_lazy_vmops";
+	count(r, METRIC_FAULT_COMPLETED, "bpf_array per_page access minor", 2048)
+		->label[LABEL_VM_OPS] = "bpf_map_lazy_vmops";
+	return rec;
+}
+
+static struct recording *make_eager(void)
+{
+	struct recording *rec = new_recording("7.2.12-cloud-amd64", "none");
+	struct run *r = new_run(rec);
+
+	count(r, METRIC_PTES_INSTALLED, "bpf_array eager mmap", 2048);
+	observe(r, METRIC_PTES_PER_HOLD, "bpf_array eager mmap", 1, 2048);
+	return rec;
+}
+
+static struct recording *make_around(void)
+{
+	struct recording *rec = new_recording("7.2.12-cloud-amd64", "kvm");
+	struct run *r = new_run(rec);
+
+	count(r, METRIC_FAULT_ATTEMPTS, "file access", 97);
+	count(r, METRIC_FAULT_COMPLETED, "file fault_around access minor", 31);
+	count(r, METRIC_FAULT_COMPLETED, "file fault_around access major", 33);
+	count(r, METRIC_FAULT_RETRIED, "file access", 33);
+	count(r, METRIC_PTES_INSTALLED, "file fault_around access", 1024);
+	observe(r, METRIC_PTES_PER_HOLD, "file fault_around access", 15, 33);
+	observe(r, METRIC_PTES_PER_HOLD, "file fault_around access", 16, 30);
+	observe(r, METRIC_PTES_PER_HOLD, "file fault_around access", 49, 1);
+	observe(r, METRIC_PTES_PER_FAULT, "file fault_around access", 16, 64);
+	count(r, METRIC_FAULT_AROUND_ASKED, "file", 1100);
+	count(r, METRIC_FAULT_AROUND_MAPPED, "file", 1024);
+	count(r, METRIC_FAULT_AROUND_PRESENT, "file", 16);
+	observe(r, METRIC_FAULT_LATENCY, "file fault_around access", 150000, 64);
+	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "file retried", 100000, 33);
+	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "file completed", 50000, 64);
+	/* Large folios reach beyond their windows. */
+	count(r, METRIC_FAULT_AROUND_ASKED, "shmem", 64);
+	count(r, METRIC_FAULT_AROUND_MAPPED, "shmem", 512);
+	count(r, METRIC_FAULT_AROUND_PRESENT, "shmem", 0);
+	count(r, METRIC_PTES_INSTALLED, "shmem large_folio access", 37);
+	count(r, METRIC_FAULT_FAILED, "anon access", 1);
+	return rec;
+}
+
+static struct recording *make_thp(void)
+{
+	struct recording *rec = new_recording("7.3.4-cloud-amd64", "none");
+	struct run *r = new_run(rec);
+
+	r->anon_huge_kib = 8192;
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 9);
+	count(r, METRIC_FAULT_COMPLETED, "anon pmd access minor", 4);
+	count(r, METRIC_FAULT_COMPLETED, "anon large_folio access minor", 4);
+	count(r, METRIC_FAULT_COMPLETED, "anon none access minor", 1);
+	count(r, METRIC_PMD_MAPS, "anon access", 4);
+	count(r, METRIC_PTES_INSTALLED, "anon large_folio access", 64);
+	observe(r, METRIC_PTES_PER_HOLD, "anon large_folio access", 16, 4);
+	observe(r, METRIC_PTES_PER_FAULT, "anon large_folio access", 16, 4);
+	observe(r, METRIC_FAULT_LATENCY, "anon pmd access", 5, 3);
+	observe(r, METRIC_FAULT_LATENCY, "anon pmd access", 1ULL << 41, 1);
+	return rec;
+}
+
+static struct recording *make_inferred(void)
+{
+	struct recording *rec = new_recording("6.1.0-54-cloud-amd64", "tcg");
+	struct run *r = new_run(rec);
+
+	count(r, METRIC_FAULT_ATTEMPTS, "shmem access", 64);
+	count(r, METRIC_FAULT_COMPLETED, "shmem fault_around access minor", 64);
+	count(r, METRIC_PTES_INSTALLED, "shmem fault_around access", 1024);
+	observe(r, METRIC_PTES_PER_HOLD, "shmem fault_around access", 16, 64)->flags =
+		SAMPLE_INFERRED;
+	observe(r, METRIC_PTES_PER_FAULT, "shmem fault_around access", 16, 64);
+	miss_probe(r, EVENT_PTE_LOCK, "inlined on this kernel");
+	unavailable(r, METRIC_FAULT_REFUSED, "", "no per-VMA lock on this kernel");
+	return rec;
+}
+
+static struct recording *make_misses(void)
+{
+	struct recording *rec = make_lazy();
+	struct run *r = rec->run[0];
+	size_t i;
+
+	for (i = 0; i < r->samples; i++) {
+		struct sample *s = &r->sample[i];
+
+		if (s->hist)
+			s->flags |= SAMPLE_LOWER_BOUND;
+		else if (s->value)
+			s->max = s->value + 5;
+	}
+	probe(r, EVENT_FAULT_ENTRY)->misses = 5;
+	probe(r, EVENT_FAULT_EXIT)->misses = 2;
+	r->trust.unmatched = 3;
+	return rec;
+}
+
+static struct recording *make_missing(void)
+{
+	struct recording *rec = make_lazy();
+	struct run *r = rec->run[0];
+	size_t i, kept = 0;
+
+	for (i = 0; i < r->samples; i++) {
+		if (r->sample[i].metric->id == METRIC_PTES_PER_HOLD)
+			free(r->sample[i].hist);
+		else
+			r->sample[kept++] = r->sample[i];
+	}
+	r->samples = kept;
+	unavailable(r, METRIC_PTES_PER_HOLD, "", "page-table lock: no permission to attach");
+	/* Seen for one backing and not for another: then a zero must be written. */
+	count(r, METRIC_FAULT_AROUND_PRESENT, "file", 0);
+	unavailable(r, METRIC_FAULT_AROUND_PRESENT, "shmem", "reading page tables: lockdown");
+	miss_probe(r, EVENT_PTE_LOCK, "no permission to attach");
+	miss_probe(r, EVENT_MAP_PAGES_READ, "lockdown");
+	probe(r, EVENT_FAULT_ENTRY)->misses = UINT64_MAX;
+	return rec;
+}
+
+static struct recording *make_empty(void)
+{
+	struct recording *rec = new_recording("7.3.4-cloud-amd64", "none");
+
+	new_run(rec);
+	return rec;
+}
+
+static struct recording *make_hostile(void)
+{
+	static const char *const argv[] = {
+		"a\"b\\\n\033[31m", "\xff\xfe""bad", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		"\xc2\x9b""31m\x7f", "\xed\xa0\x80\xc0\xaf", ""
+	};
+	struct recording *rec = new_recording("7.3.4-\033[31m", "none");
+	struct run *r = new_run(rec);
+	size_t i;
+
+	for (i = 0; rec->command[i]; i++)
+		free(rec->command[i]);
+	free(rec->command);
+	set_command(rec, argv, sizeof(argv) / sizeof(*argv));
+	count(r, METRIC_FAULT_COMPLETED, "other per_page access minor", 1)->label[LABEL_VM_OPS] =
+		run_text(r, "evil\"\n\033[2J\xff");
+	miss_probe(r, EVENT_COW_FAULT, "bad\n\033[31m reason \xff");
+	unavailable(r, METRIC_PMD_MAPS, "", "bad\n\033[31m reason \xff");
+	return rec;
+}
+
+/* Numbers beyond what a column or a file holds, and every size of batch. */
+static struct recording *make_large(void)
+{
+	struct recording *rec = new_recording("7.3.4-cloud-amd64", "icount");
+	struct run *r = new_run(rec);
+	uint64_t i;
+
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 12345678901ULL);
+	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 12345678901ULL);
+	count(r, METRIC_FAULT_COMPLETED, "file cow populate major", UINT64_MAX);
+	count(r, METRIC_PTES_INSTALLED, "anon per_page access", 10000001);
+	count(r, METRIC_PTES_INSTALLED, "guest_memfd per_page gup", 9999999)->max = 10000005;
+	for (i = 1; i <= 512; i++)
+		observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", i, 513 - i);
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 513, 1);
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 20000, 2);
+	observe(r, METRIC_FAULT_LATENCY, "anon per_page access", 0, 1);
+	observe(r, METRIC_FAULT_LATENCY, "anon per_page access", (1ULL << 32) + 5, 1);
+	observe(r, METRIC_FAULT_LATENCY, "guest_memfd per_page gup", 1000000, INT64_MAX);
+	r->trust.map_full = 7;
+	r->trust.lost = 8;
+	return rec;
+}
+
+static struct recording *make_runs(void)
+{
+	struct recording *rec = make_lazy();
+	struct run *r = new_run(rec);
+
+	r->wall_ns = 1000000000;
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 3);
+	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 2);
+	count(r, METRIC_FAULT_REFUSED, "anon anon_vma", 1);
+	count(r, METRIC_FAULT_REFUSED, "anon vma_write_locked", 4);
+	count(r, METRIC_PTES_INSTALLED, "anon per_page access", 2);
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 1, 2);
+	new_run(rec);
+	return rec;
+}
+
+#endif
