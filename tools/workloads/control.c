@@ -16,6 +16,8 @@
 
 #define CONTROL_ENV	"MMSCOPE_CONTROL_FD"
 #define VALUES_ENV	"MMSCOPE_VALUES_FD"
+#define ACK		"ack\n"
+#define ACK_LEN		(sizeof(ACK) - 1)
 #define ACK_TIMEOUT_MS	60000
 
 static const char *parse_fd(const char *s, int *fd)
@@ -141,30 +143,32 @@ static int send_text(int fd, const char *text, size_t len)
 /* NULL for an acknowledgement, else what came instead. */
 static const char *read_ack(int fd)
 {
-	char line[16];
+	char answer[ACK_LEN];
 	size_t len = 0;
 	ssize_t n;
 	int ready;
 
-	/* Byte by byte: what follows the newline belongs to the next answer. */
-	while (len < sizeof(line)) {
+	/*
+	 * In one read where possible and never beyond its end: several workloads
+	 * may share the descriptor, and each must take one whole answer.
+	 */
+	while (len < ACK_LEN) {
 		ready = wait_for(fd, POLLIN);
 		if (ready == 0)
 			return "no acknowledgement within a minute";
-		n = ready < 0 ? -1 : read(fd, &line[len], 1);
+		n = ready < 0 ? -1 : read(fd, answer + len, ACK_LEN - len);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0)
 			return "the acknowledgement cannot be read";
 		if (n == 0)
 			return "the controller is gone";
+		len += n;
 		/* The NUL that may end the previous answer. */
-		if (len == 0 && line[0] == '\0')
-			continue;
-		if (line[len++] == '\n')
-			break;
+		if (!answer[0])
+			memmove(answer, answer + 1, --len);
 	}
-	return len == 4 && !memcmp(line, "ack\n", 4) ? NULL : "the answer is not 'ack'";
+	return memcmp(answer, ACK, ACK_LEN) ? "the answer is not 'ack'" : NULL;
 }
 
 void control_send(struct control *c, const char *command)
@@ -173,7 +177,7 @@ void control_send(struct control *c, const char *command)
 
 	if (c->ctl < 0)
 		return;
-	if (c->dry && write(c->dry_far[1], "ack\n", 5) < 0)
+	if (c->dry && write(c->dry_far[1], ACK, ACK_LEN) < 0)
 		return;
 	if (send_text(c->ctl, command, strlen(command))) {
 		give_up(c, "the controller is gone");
