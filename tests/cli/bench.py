@@ -376,7 +376,8 @@ def test_bad_input():
             (["arraymap", "--size", "100"], "page size"), (["arraymap", "--touch", "cow"], "cow"),
             (["arraymap", "x"], "x"), (["arraymap", "--size", "4G"], "--size"),
             (["ringbuf", "--size", str(3 * PAGE)], "power of two"),
-            (["ringbuf", "--size", "12"], "page size"), (["io_uring", "--entries", "0"], "--entries"),
+            (["ringbuf", "--size", "12"], "page size"),
+            (["io_uring", "--entries", "0"], "--entries"),
             (["io_uring", "--entries", "32769"], "--entries")):
         shown = " ".join(args).replace(DIRECTORY, "D")
         one_line(f"'bench {shown}' is refused", bench(*args), 2, word)
@@ -449,17 +450,31 @@ def test_files():
     result("and is removed", "it is there" if os.path.exists(made) else None)
 
 
+def switchable_size():
+    """A folio size for which bench must change a switch here, or 0."""
+    if os.geteuid() or not os.path.exists(f"{THP}/hpage_pmd_size"):
+        return 0
+    with open(f"{THP}/hpage_pmd_size", encoding="ascii") as f:
+        pmd = int(f.read())
+    for size in (pmd, 65536):
+        switch = f"{THP}/hugepages-{size >> 10}kB/enabled"
+        if size == pmd and not os.path.exists(switch):
+            switch = f"{THP}/enabled"
+        if os.access(switch, os.W_OK) and "[madvise]" not in switches()[switch]:
+            return size
+    return 0
+
+
 def test_signals():
     """SIGINT in the middle: the file that was made is removed, the switches put back."""
-    root = os.geteuid() == 0 and os.path.exists(f"{THP}/enabled") and \
-        os.access(f"{THP}/enabled", os.W_OK)
+    size = switchable_size()
     made = os.path.join(DIRECTORY, "made")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         for what, args in (("file", ["--backing", "file", "--path", made, "--touch", "read"]),
-                           ("switches", ["--thp", "2M"])):
+                           ("switches", ["--thp", str(size)])):
             name = f"{number.name} while it runs: {what} put back, killed by the signal"
-            if what == "switches" and not root:
-                result(name, skip="needs root and huge pages")
+            if what == "switches" and not size:
+                result(name, skip="needs root and a switch to change")
                 continue
             before = switches()
             c = Controller()
