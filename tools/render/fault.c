@@ -71,7 +71,7 @@ bool fault_rows(const struct run *run, const struct view *view, struct row **row
 
 /* ---- columns ---- */
 
-enum cell { COUNT, HOLDS, MEAN, P50, P99 };
+enum cell { COUNT, REFUSED, HOLDS, MEAN, P50, P99 };
 
 struct column {
 	const char *head;
@@ -95,7 +95,7 @@ static const struct column populated[] = {
 static const struct column attempted[] = {
 	{ "attempts", COUNT, METRIC_FAULT_ATTEMPTS, NULL },
 	{ "completed", COUNT, METRIC_FAULT_COMPLETED, NULL },
-	{ "refused", COUNT, METRIC_FAULT_REFUSED, NULL },
+	{ "refused", REFUSED, METRIC_FAULT_REFUSED, NULL },
 	{ "retried", COUNT, METRIC_FAULT_RETRIED, NULL },
 	{ "failed", COUNT, METRIC_FAULT_FAILED, NULL },
 	{ "PMD maps", COUNT, METRIC_PMD_MAPS, NULL },
@@ -136,6 +136,15 @@ static const char *const *with_kind(const struct column *c, const struct row *ro
 	return want;
 }
 
+/* The number of a counter's cell; false: unavailable. */
+static bool read_count(const struct run *run, const struct column *c, const char **want,
+		       struct total *t)
+{
+	if (c->cell == REFUSED)
+		return fault_refused_attempts(run, want, t);
+	return run_total(run, c->metric, want, t, NULL);
+}
+
 static bool is_empty(const struct run *run, const struct column *c, const struct row *row)
 {
 	const char *want[LABEL_MAX];
@@ -144,8 +153,8 @@ static bool is_empty(const struct run *run, const struct column *c, const struct
 	unsigned int flags;
 
 	with_kind(c, row, want);
-	if (c->cell == COUNT)
-		return !run_total(run, c->metric, want, &t, NULL) || !t.max;
+	if (c->cell <= REFUSED)
+		return !read_count(run, c, want, &t) || !t.max;
 	return !run_hist(run, c->metric, want, &h, &flags, NULL) || !h.count;
 }
 
@@ -160,8 +169,8 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 	uint64_t low, high;
 
 	with_kind(c, row, want);
-	if (c->cell == COUNT) {
-		if (!run_total(run, c->metric, want, &t, NULL)) {
+	if (c->cell <= REFUSED) {
+		if (!read_count(run, c, want, &t)) {
 			*dash = true;
 			table_cell(table, "-");
 			return;
@@ -175,8 +184,8 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 		table_cell(table, "-");
 		return;
 	}
-	if (!h.count) {		/* no fault, no latency: nothing to tell, not 0 */
-		table_cell(table, c->cell == HOLDS ? "0" : "");
+	if (!h.count && c->cell != HOLDS) {	/* a mean or percentile of nothing is not 0 */
+		table_cell(table, "%s", "");
 		return;
 	}
 	switch (c->cell) {
@@ -205,7 +214,7 @@ static void print_legend(FILE *f, const struct view *view, unsigned int used, bo
 		 used & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED) ? "; N+: N or more" : "",
 		 dash ? "; -: unavailable, see below" : "");
 	if (*text)
-		text_wrap(f, view, 0, text + 2);
+		text_wrap(f, view, NULL, 0, text + 2);
 }
 
 static void print_rows(FILE *f, const struct run *run, const struct view *view,
@@ -310,7 +319,7 @@ static void print_unavailable(FILE *f, const struct run *run, const struct view 
 		}
 		text_escape(clean, sizeof(clean), reason);
 		len += snprintf(text + len, sizeof(text) - len, ": unavailable (%s)", clean);
-		text_wrap(f, view, 4, text);
+		text_wrap(f, view, NULL, 4, text);
 	}
 }
 
@@ -330,9 +339,7 @@ static void print_headline(FILE *f, const struct run *run, const struct view *vi
 
 	fault_headline(run, sentence, sizeof(sentence));
 	text_escape(clean, sizeof(clean), sentence);
-	text_colour(f, view, "1");
-	text_wrap(f, view, 0, clean);
-	text_colour(f, view, NULL);
+	text_wrap(f, view, "1", 0, clean);
 }
 
 /* Where and what: one line, cut to the width. */

@@ -11,6 +11,12 @@
  */
 void fault_headline(const struct run *run, char *out, size_t size);
 
+/*
+ * Refusals that were attempts: those for a VMA that is write-locked or missing
+ * never reach handle_mm_fault. want[LABEL_REASON] must be NULL. False: unavailable.
+ */
+bool fault_refused_attempts(const struct run *run, const char *const *want, struct total *refused);
+
 /* Parts of the screen; each prints nothing when it has nothing to say. */
 void fault_refusals(FILE *f, const struct run *run, const struct view *view);
 void fault_around(FILE *f, const struct run *run, const struct view *view);

@@ -35,7 +35,7 @@ static void refusals_of(FILE *f, const struct run *run, const struct view *view,
 			len += snprintf(text + len, sizeof(text) - len, " %s", text_total(&t).s);
 	}
 	fputs("  ", f);
-	text_wrap(f, view, 4, text + 2);
+	text_wrap(f, view, NULL, 4, text + 2);
 }
 
 static void print_cost(FILE *f, const struct run *run)
@@ -137,7 +137,7 @@ void fault_around(FILE *f, const struct run *run, const struct view *view)
 	table_print(f, view, &t);
 	table_free(&t);
 	if (beyond)
-		text_wrap(f, view, 0, "?: large folios were mapped beyond their windows, so what "
+		text_wrap(f, view, NULL, 0, "?: large folios were mapped beyond their windows, so what "
 			  "was not available inside cannot be told");
 }
 

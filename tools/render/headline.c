@@ -15,8 +15,9 @@
 struct story {
 	enum backing backing;
 	bool eager;
-	bool ptes_known, holds_known, refused_known;
+	bool ptes_known, holds_known, refused_known, faults_known;
 	struct total ptes, faults, attempts, refused, pmd;
+	struct total pte_faults, pmd_faults;	/* the faults that installed them */
 	uint64_t holds, hold_ptes;
 	unsigned int hold_flags;
 	const char *ptes_reason;
@@ -52,7 +53,7 @@ static void add_total(struct total *to, const struct total *from)
 	to->flags |= from->flags | (saturated ? SAMPLE_SATURATED : 0);
 }
 
-/* PTEs and holds over the methods of one side of mmap(). */
+/* PTEs, holds and faults over the methods of one side of mmap(). */
 static void read_installs(const struct run *run, struct story *s)
 {
 	const char *want[LABEL_MAX] = { NULL };
@@ -72,6 +73,11 @@ static void read_installs(const struct run *run, struct story *s)
 			add_total(&s->ptes, &t);
 		else
 			s->ptes_known = false;
+		run_total(run, METRIC_FAULT_COMPLETED, want, &t, NULL);
+		if (m == METHOD_PMD)
+			s->pmd_faults = t;
+		else if (m != METHOD_NONE)
+			add_total(&s->pte_faults, &t);
 		if (run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL)) {
 			s->holds = sat_add(s->holds, h.count, &saturated);
 			s->hold_ptes = sat_add(s->hold_ptes, h.sum, &saturated);
@@ -84,23 +90,24 @@ static void read_installs(const struct run *run, struct story *s)
 		s->hold_flags |= SAMPLE_SATURATED;
 }
 
-/*
- * Refusals that were attempts: those for a write-locked or missing VMA never
- * reach handle_mm_fault.
- */
-static bool refused_attempts(const struct run *run, enum backing backing, struct total *refused)
+static bool is_attempt(enum reason reason)
 {
-	const char *want[LABEL_MAX] = { NULL };
+	return reason != REASON_VMA_WRITE_LOCKED && reason != REASON_NO_VMA;
+}
+
+bool fault_refused_attempts(const struct run *run, const char *const *want, struct total *refused)
+{
+	const char *with[LABEL_MAX];
 	struct total t;
 	size_t r;
 
+	memcpy(with, want, sizeof(with));
 	memset(refused, 0, sizeof(*refused));
-	want[LABEL_BACKING] = label_values(LABEL_BACKING)[backing];
 	for (r = 0; r < REASON_MAX; r++) {
-		if (r == REASON_VMA_WRITE_LOCKED || r == REASON_NO_VMA)
+		if (!is_attempt(r))
 			continue;
-		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
-		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL))
+		with[LABEL_REASON] = label_values(LABEL_REASON)[r];
+		if (!run_total(run, METRIC_FAULT_REFUSED, with, &t, NULL))
 			return false;
 		add_total(refused, &t);
 	}
@@ -117,9 +124,9 @@ static void read_story(const struct run *run, struct story *s, enum backing back
 	want[LABEL_BACKING] = label_values(LABEL_BACKING)[backing];
 	read_installs(run, s);
 	/* Faults of an eager mapping are told too: there should be none. */
-	run_total(run, METRIC_FAULT_COMPLETED, want, &s->faults, NULL);
+	s->faults_known = run_total(run, METRIC_FAULT_COMPLETED, want, &s->faults, NULL);
 	run_total(run, METRIC_FAULT_ATTEMPTS, want, &s->attempts, NULL);
-	s->refused_known = refused_attempts(run, backing, &s->refused);
+	s->refused_known = fault_refused_attempts(run, want, &s->refused);
 	if (!eager)
 		run_total(run, METRIC_PMD_MAPS, want, &s->pmd, NULL);
 }
@@ -164,7 +171,7 @@ static void say_reason(struct sentence *out, const struct run *run, const struct
 
 	want[LABEL_BACKING] = label_values(LABEL_BACKING)[s->backing];
 	for (r = 0; r < REASON_MAX; r++) {
-		if (r == REASON_VMA_WRITE_LOCKED || r == REASON_NO_VMA)
+		if (!is_attempt(r))
 			continue;
 		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
 		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.max)
@@ -202,6 +209,10 @@ static void say_holds(struct sentence *out, const struct story *s)
 		say(out, ", page-table-lock holds unavailable");
 		return;
 	}
+	if (!s->holds) {
+		say(out, ", no page-table-lock hold seen");
+		return;
+	}
 	say(out, " in %s page-table-lock hold%s%s, %s%s per hold", text_total(&holds).s,
 	    plural(&holds), inferred(s->hold_flags), is_exact(&holds) ? "" : "about ",
 	    text_ratio(s->hold_ptes, s->holds).s);
@@ -223,40 +234,54 @@ static void say_refusals(struct sentence *out, const struct run *run, const stru
 	say_reason(out, run, s);
 }
 
+static void say_by_faults(struct sentence *out, const struct story *s, const struct total *faults)
+{
+	if (s->faults_known)
+		say(out, ", by %s fault%s", text_total(faults).s, plural(faults));
+}
+
+static void say_ptes(struct sentence *out, const struct story *s)
+{
+	say(out, "%s PTE%s%s%s", text_total(&s->ptes).s, plural(&s->ptes),
+	    s->eager ? " installed at mmap time" : "", inferred(s->ptes.flags));
+	say_holds(out, s);
+	/* One fault for each PTE, taken twice: the refusals say it all. */
+	if (!s->eager && !(s->refused_known && s->refused.max &&
+			   s->pte_faults.value == s->ptes.value))
+		say_by_faults(out, s, &s->pte_faults);
+}
+
+static void say_pmds(struct sentence *out, const struct story *s)
+{
+	say(out, "%s huge page%s mapped by PMD", text_total(&s->pmd).s, plural(&s->pmd));
+	say_by_faults(out, s, &s->pmd_faults);
+}
+
 static void say_story(struct sentence *out, const struct run *run, const struct story *s)
 {
-	bool twice = s->refused_known && s->refused.max;
+	bool pmds_first = s->pmd.max > s->ptes.max / PMD_WEIGHT;
 
 	say(out, "%s: ", label_values(LABEL_BACKING)[s->backing]);
-	if (!s->ptes_known) {
-		say(out, "%s fault%s, PTEs unavailable (%s)", text_total(&s->faults).s,
-		    plural(&s->faults), s->ptes_reason);
-	} else if (s->eager) {
-		say(out, "%s PTE%s installed at mmap time%s", text_total(&s->ptes).s,
-		    plural(&s->ptes), inferred(s->ptes.flags));
-		say_holds(out, s);
-		if (s->faults.max || s->attempts.max)
-			say(out, "; %s fault%s", text_total(&s->faults).s, plural(&s->faults));
-		else
-			say(out, "; no faults");
-	} else if (s->ptes.max) {
-		say(out, "%s PTE%s%s", text_total(&s->ptes).s, plural(&s->ptes),
-		    inferred(s->ptes.flags));
-		say_holds(out, s);
-		if (!twice || s->faults.value != s->ptes.value)
-			say(out, ", by %s fault%s", text_total(&s->faults).s,
-			    plural(&s->faults));
-	} else if (!s->pmd.max) {
+	if (!s->ptes_known)
+		say(out, "%s fault%s, PTEs unavailable (%s)%s", text_total(&s->faults).s,
+		    plural(&s->faults), s->ptes_reason, s->pmd.max ? "; " : "");
+	else if (!s->ptes.max && !s->pmd.max)
 		say(out, "%s fault%s that installed no PTE", text_total(&s->faults).s,
 		    plural(&s->faults));
+	if (s->pmd.max && pmds_first)
+		say_pmds(out, s);
+	if (s->pmd.max && pmds_first && s->ptes.max)
+		say(out, "; ");
+	if (s->ptes.max)
+		say_ptes(out, s);
+	if (s->pmd.max && !pmds_first) {
+		say(out, "; ");
+		say_pmds(out, s);
 	}
-	if (s->pmd.max) {
-		say(out, "%s%s huge page%s mapped by PMD", s->ptes.max ? "; " : "",
-		    text_total(&s->pmd).s, plural(&s->pmd));
-		if (!s->ptes.max)
-			say(out, ", by %s fault%s", text_total(&s->faults).s,
-			    plural(&s->faults));
-	}
+	if (s->eager && (s->faults.max || s->attempts.max))
+		say(out, "; %s fault%s", text_total(&s->faults).s, plural(&s->faults));
+	else if (s->eager && s->faults_known)
+		say(out, "; no faults");
 	say_refusals(out, run, s);
 }
 

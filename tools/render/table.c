@@ -65,7 +65,6 @@ static void print_row(FILE *f, const struct table *t, size_t row, const size_t *
 		else
 			fputs(text, f);
 	}
-	fputc('\n', f);
 }
 
 void table_print(FILE *f, const struct view *view, const struct table *t)
@@ -85,6 +84,7 @@ void table_print(FILE *f, const struct view *view, const struct table *t)
 		print_row(f, t, row, width, columns, gap);
 		if (!row)
 			text_colour(f, view, NULL);
+		fputc('\n', f);
 	}
 	if (t->broken)
 		fputs("(rows are missing: out of memory)\n", f);

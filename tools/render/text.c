@@ -236,10 +236,13 @@ size_t text_columns(const char *text)
 	return n;
 }
 
-void text_wrap(FILE *f, const struct view *view, unsigned int indent, const char *text)
+void text_wrap(FILE *f, const struct view *view, const char *colour, unsigned int indent,
+	       const char *text)
 {
 	unsigned int width = view_width(view), column = 0;
 
+	if (colour)
+		text_colour(f, view, colour);
 	while (*text) {
 		size_t len = strcspn(text, " "), columns = 0, i;
 
@@ -257,6 +260,8 @@ void text_wrap(FILE *f, const struct view *view, unsigned int indent, const char
 		text += len;
 		text += strspn(text, " ");
 	}
+	if (colour)
+		text_colour(f, view, NULL);
 	fputc('\n', f);
 }
 

@@ -66,8 +66,9 @@ struct text text_time_below(uint64_t low, uint64_t high);
 void text_escape(char *out, size_t size, const char *text);
 /* Columns that a UTF-8 text takes (one per character). */
 size_t text_columns(const char *text);
-/* Print words within the width, further lines indented. */
-void text_wrap(FILE *f, const struct view *view, unsigned int indent, const char *text);
+/* Print words within the width, further lines indented, in a colour or NULL. */
+void text_wrap(FILE *f, const struct view *view, const char *colour, unsigned int indent,
+	       const char *text);
 /* A bar of value / max of `columns` columns; never empty for a value above 0. */
 void text_bar(FILE *f, const struct view *view, uint64_t value, uint64_t max,
 	      unsigned int columns);

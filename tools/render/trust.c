@@ -34,7 +34,7 @@ static void print_missing(FILE *f, const struct trust *t)
 /* Lost runs of the programs that can tell; false when one of them cannot. */
 static bool lost_runs(const struct trust *t, uint64_t *lost, size_t *lossy)
 {
-	bool known = true, saturated;
+	bool known = true, saturated = false;
 	size_t i;
 
 	*lost = *lossy = 0;
@@ -102,9 +102,7 @@ void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 	if (fclose(mem)) {
 		fputs("trust: unknown (out of memory)\n", f);
 	} else {
-		text_colour(f, view, doubt ? "33" : "32");
-		text_wrap(f, view, 7, line);
-		text_colour(f, view, NULL);
+		text_wrap(f, view, doubt ? "33" : "32", 7, line);
 	}
 	free(line);
 }
