@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Runs: samples, texts, and sums over labels. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "unit/samples.h"
+
+static const char *const *want(enum label a, const char *av, enum label b, const char *bv)
+{
+	static const char *w[LABEL_MAX];
+
+	memset(w, 0, sizeof(w));
+	w[a] = av;
+	if (b != LABEL_MAX)
+		w[b] = bv;
+	return w;
+}
+
+static void test_total(void **state)
+{
+	struct run *r = run_new();
+	const char *reason = NULL;
+	struct total t;
+
+	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 1);
+	count(r, METRIC_FAULT_COMPLETED, "anon cow access minor", 20)->max = 23;
+	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->flags = SAMPLE_INFERRED;
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 4000);
+	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->label[LABEL_VM_OPS] = "x_ops";
+
+	assert_true(run_total(r, METRIC_FAULT_COMPLETED, NULL, &t, &reason));
+	assert_int_equal(t.value, 321);
+	assert_int_equal(t.max, 324);
+	assert_int_equal(t.flags, SAMPLE_INFERRED);
+	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
+			      want(LABEL_BACKING, "anon", LABEL_MAX, NULL), &t, &reason));
+	assert_int_equal(t.value, 21);
+	assert_int_equal(t.flags, 0);
+	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
+			      want(LABEL_METHOD, "cow", LABEL_KIND, "major"), &t, &reason));
+	assert_int_equal(t.value, 300);
+	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
+			      want(LABEL_VM_OPS, "x_ops", LABEL_MAX, NULL), &t, &reason));
+	assert_int_equal(t.value, 300);
+	/* A label that the metric does not have matches nothing. */
+	assert_true(run_total(r, METRIC_FAULT_ATTEMPTS,
+			      want(LABEL_METHOD, "cow", LABEL_MAX, NULL), &t, &reason));
+	assert_int_equal(t.value, 0);
+	/* No sample at all is a zero. */
+	assert_true(run_total(r, METRIC_PMD_MAPS, NULL, &t, &reason));
+	assert_int_equal(t.value + t.max + t.flags, 0);
+	assert_null(reason);
+
+	/* max forgotten: the value itself; beyond the largest number: marked. */
+	add(r, METRIC_PMD_MAPS, "anon access")->value = 7;
+	assert_true(run_total(r, METRIC_PMD_MAPS, NULL, &t, &reason));
+	assert_int_equal(t.max, 7);
+	count(r, METRIC_PMD_MAPS, "file access", UINT64_MAX);
+	assert_true(run_total(r, METRIC_PMD_MAPS, NULL, &t, &reason));
+	assert_int_equal(t.value, INT64_MAX);
+	assert_int_equal(t.flags, SAMPLE_SATURATED);
+	run_free(r);
+}
+
+static void test_unavailable(void **state)
+{
+	struct run *r = run_new();
+	const char *reason = NULL;
+	struct total t = { 9, 9, 9 };
+	struct hist h;
+	unsigned int flags;
+
+	count(r, METRIC_FAULT_AROUND_PRESENT, "file", 5);
+	unavailable(r, METRIC_FAULT_AROUND_PRESENT, "shmem", "lockdown");
+	assert_false(run_total(r, METRIC_FAULT_AROUND_PRESENT, NULL, &t, &reason));
+	assert_string_equal(reason, "lockdown");
+	assert_int_equal(t.value, 0);
+	assert_false(run_total(r, METRIC_FAULT_AROUND_PRESENT,
+			       want(LABEL_BACKING, "shmem", LABEL_MAX, NULL), &t, NULL));
+	assert_true(run_total(r, METRIC_FAULT_AROUND_PRESENT,
+			      want(LABEL_BACKING, "file", LABEL_MAX, NULL), &t, NULL));
+	assert_int_equal(t.value, 5);
+
+	/* Without labels it holds for every combination. */
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 1, 1);
+	unavailable(r, METRIC_PTES_PER_HOLD, "", "inlined");
+	assert_false(run_hist(r, METRIC_PTES_PER_HOLD,
+			      want(LABEL_BACKING, "anon", LABEL_METHOD, "per_page"), &h, &flags,
+			      &reason));
+	assert_string_equal(reason, "inlined");
+	assert_int_equal(h.count, 0);
+	run_free(r);
+}
+
+static void test_hists(void **state)
+{
+	struct run *r = run_new();
+	const char *reason = NULL;
+	struct hist h;
+	unsigned int flags;
+
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 1, 10);
+	observe(r, METRIC_PTES_PER_HOLD, "anon large_folio access", 16, 2)->flags =
+		SAMPLE_LOWER_BOUND;
+	add(r, METRIC_PTES_PER_HOLD, "file per_page access");	/* no histogram: empty */
+	assert_true(run_hist(r, METRIC_PTES_PER_HOLD, NULL, &h, &flags, &reason));
+	assert_int_equal(h.kind, HIST_BATCH);
+	assert_int_equal(h.count, 12);
+	assert_int_equal(h.sum, 42);
+	assert_int_equal(flags, SAMPLE_LOWER_BOUND);
+	assert_true(run_hist(r, METRIC_PTES_PER_HOLD,
+			     want(LABEL_METHOD, "per_page", LABEL_MAX, NULL), &h, &flags, &reason));
+	assert_int_equal(h.count, 10);
+	assert_int_equal(flags, 0);
+	assert_true(run_hist(r, METRIC_FAULT_LATENCY, NULL, &h, &flags, &reason));
+	assert_int_equal(h.kind, HIST_TIME);
+	assert_int_equal(h.count, 0);
+	run_free(r);
+}
+
+static void test_zero(void **state)
+{
+	struct run *r = run_new();
+
+	assert_true(sample_is_zero(count(r, METRIC_PMD_MAPS, "anon access", 0)));
+	assert_false(sample_is_zero(count(r, METRIC_PMD_MAPS, "anon access", 1)));
+	count(r, METRIC_PMD_MAPS, "anon access", 0)->max = 2;
+	assert_false(sample_is_zero(&r->sample[r->samples - 1]));
+	count(r, METRIC_PMD_MAPS, "anon access", 0)->flags = SAMPLE_LOWER_BOUND;
+	assert_false(sample_is_zero(&r->sample[r->samples - 1]));
+	unavailable(r, METRIC_PMD_MAPS, "", "x");
+	assert_false(sample_is_zero(&r->sample[r->samples - 1]));
+	assert_true(sample_is_zero(observe(r, METRIC_PTES_PER_HOLD, "anon cow access", 1, 0)));
+	run_free(r);
+}
+
+static void test_texts(void **state)
+{
+	struct run *r = run_new();
+	const char *first, *again;
+	char name[32];
+	size_t i;
+
+	first = run_text(r, "shm_vm_ops");
+	for (i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "ops%zu", i);
+		assert_non_null(run_text(r, name));
+	}
+	strcpy(name, "shm_vm_ops");
+	again = run_text(r, name);
+	assert_ptr_equal(first, again);
+	assert_string_equal(first, "shm_vm_ops");
+	assert_int_equal(r->texts, 101);
+	run_free(r);
+}
+
+static void test_growth(void **state)
+{
+	struct recording *rec = recording_new();
+	struct run *r;
+	size_t i, n;
+
+	for (n = 0; n < 3; n++) {
+		r = run_new();
+		for (i = 0; i < 1000; i++)
+			count(r, i % METRIC_MAX, "", i);
+		for (i = 0; i < 1000; i++)
+			assert_int_equal(r->sample[i].value, i);
+		assert_int_equal(recording_add(rec, r), 0);
+	}
+	assert_int_equal(rec->runs, 3);
+	assert_ptr_equal(rec->run[2], r);
+	recording_free(rec);
+	recording_free(NULL);
+	run_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_total), cmocka_unit_test(test_unavailable),
+		cmocka_unit_test(test_hists), cmocka_unit_test(test_zero),
+		cmocka_unit_test(test_texts), cmocka_unit_test(test_growth),
+	};
+
+	return cmocka_run_group_tests_name("runs", tests, NULL, NULL);
+}
