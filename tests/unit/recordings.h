@@ -150,7 +150,7 @@ static struct recording *make_missing(void)
 	count(r, METRIC_FAULT_AROUND_PRESENT, "file", 0);
 	unavailable(r, METRIC_FAULT_AROUND_PRESENT, "shmem", "reading page tables: lockdown");
 	miss_probe(r, EVENT_PTE_LOCK, "no permission to attach");
-	miss_probe(r, EVENT_MAP_PAGES_READ, "lockdown");
+	miss_probe(r, EVENT_MAP_PAGES, "lockdown");
 	probe(r, EVENT_FAULT_ENTRY)->misses = UINT64_MAX;
 	return rec;
 }

@@ -2,7 +2,7 @@
 /*
  * Both renderers against tests/golden/NAME.{txt,json}, for recordings made by
  * hand. UPDATE_GOLDEN=1 writes the files anew: read the difference before it is
- * committed. tests/cli/golden.sh puts the JSON through a strict parser.
+ * committed. tests/cli/recording.py puts the JSON through a strict parser.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -215,28 +215,6 @@ static void test_views(void **state)
 	recording_free(rec);
 }
 
-static void test_list(void **state)
-{
-	const struct view plain = { 0 };
-	char path[512], *text = NULL;
-	const char *tree = getenv("MMSCOPE_TREE");
-	size_t size = 0;
-	FILE *mem = open_memstream(&text, &size);
-
-	assert_int_equal(list_text(mem, &plain), 0);
-	fclose(mem);
-	golden_path(path, sizeof(path), "list", ".txt");
-	compare(path, text);
-	free(text);
-
-	mem = open_memstream(&text, &size);
-	assert_int_equal(list_markdown(mem), 0);
-	fclose(mem);
-	snprintf(path, sizeof(path), "%s/docs/metrics.md", tree ? tree : ".");
-	compare(path, text);
-	free(text);
-}
-
 /* A reader that went away and a full disk are the caller's to report. */
 static void test_write_errors(void **state)
 {
@@ -354,8 +332,8 @@ int main(void)
 		cmocka_unit_test(test_missing),	 cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_large),
 		cmocka_unit_test(test_runs),	 cmocka_unit_test(test_views),
-		cmocka_unit_test(test_list),	 cmocka_unit_test(test_write_errors),
-		cmocka_unit_test(test_headlines), cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_write_errors), cmocka_unit_test(test_headlines),
+		cmocka_unit_test(test_numbers),
 	};
 
 	/* Times of day in the reports. */

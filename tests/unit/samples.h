@@ -64,26 +64,36 @@ static inline void unavailable(struct run *run, enum metric_id metric, const cha
 	add(run, metric, labels)->unavailable = run_text(run, reason);
 }
 
-/* All events attached, nothing lost. */
-static inline void attach_all(struct run *run)
+/* Some events attached and nothing lost: few, so that a new event changes no golden file. */
+static inline void attach(struct run *run)
 {
+	static const enum event_id some[] = {
+		EVENT_FAULT_ENTRY, EVENT_FAULT_EXIT, EVENT_PTE_INSTALL, EVENT_COW_FAULT,
+		EVENT_PTE_LOCK, EVENT_MAP_PAGES, EVENT_FORK,
+	};
 	struct trust *t = &run->trust;
 	size_t i;
 
-	t->probes = EVENT_MAX;
+	t->probes = sizeof(some) / sizeof(*some);
 	t->probe = calloc(t->probes, sizeof(*t->probe));
 	assert_non_null(t->probe);
-	for (i = 0; i < EVENT_MAX; i++) {
-		t->probe[i].event = i;
-		t->probe[i].mechanism = events[i].point == POINT_TP ? "tp_btf" : "fentry";
+	for (i = 0; i < t->probes; i++) {
+		const struct event *e = &events[some[i]];
+
+		t->probe[i].event = some[i];
+		t->probe[i].mechanism = e->point == POINT_TP ? "tp_btf" : "fentry";
 		snprintf(t->probe[i].symbol, sizeof(t->probe[i].symbol), "%.*s",
-			 (int)strcspn(events[i].symbols, ","), events[i].symbols);
+			 (int)strcspn(e->symbols, ","), e->symbols);
 	}
 }
 
 static inline struct probe_state *probe(struct run *run, enum event_id event)
 {
-	return &run->trust.probe[event];
+	size_t i;
+
+	for (i = 0; run->trust.probe[i].event != event; i++)
+		assert_true(i + 1 < run->trust.probes);
+	return &run->trust.probe[i];
 }
 
 static inline void miss_probe(struct run *run, enum event_id event, const char *reason)
@@ -104,7 +114,7 @@ static inline struct run *new_run(struct recording *rec)
 	run->start_ns = 1790000000123456789ULL + rec->runs * 1000000000ULL;
 	run->start_boot_ns = 42000000000ULL + rec->runs * 1000000000ULL;
 	run->wall_ns = 1234567890;
-	attach_all(run);
+	attach(run);
 	assert_int_equal(recording_add(rec, run), 0);
 	return run;
 }
