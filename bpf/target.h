@@ -111,9 +111,17 @@ struct {
 
 /* ---- label arithmetic ---- */
 
-static __always_inline u32 clamp(u32 v, u32 max)
+/*
+ * For the verifier: values are always in range, which the compiler knows and
+ * would not check, and it must be checked in the register that is the index.
+ */
+static __always_inline u64 clamp(u64 v, u64 max)
 {
-	return v < max ? v : max - 1;	/* for the verifier: values are always in range */
+	barrier_var(v);
+	if (v >= max)
+		v = max - 1;
+	barrier_var(v);
+	return v;
 }
 
 static __always_inline u32 fault_index(u32 backing, u32 method, u32 trigger)
