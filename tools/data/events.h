@@ -17,54 +17,55 @@
  *          kernel without it has nothing to see there; "": every kernel
  */
 #define EVENTS(X)								\
-	X(FAULT_ENTRY,	"fault entry",	ENTRY,	FIRST,	ESSENTIAL, "",		\
-	  "handle_mm_fault", "a fault's attempt starts")			\
-	X(FAULT_EXIT,	"fault exit",	EXIT,	FIRST,	ESSENTIAL, "",		\
-	  "handle_mm_fault", "a fault's attempt ends")				\
+	X(FAULT_ENTRY,	"fault entry",	ENTRY,	FIRST,	ESSENTIAL, "",			\
+	  "handle_mm_fault", "a fault's attempt starts")				\
+	X(FAULT_EXIT,	"fault exit",	EXIT,	FIRST,	ESSENTIAL, "",			\
+	  "handle_mm_fault", "a fault's attempt ends")					\
 	X(PTE_INSTALL,	"PTE install",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "set_pte_range,do_set_pte", "PTEs of page-cache pages installed (6.6 renamed it)") \
 	X(ANON_INSTALL,	"anon install",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "folio_add_new_anon_rmap,page_add_new_anon_rmap", "a new anonymous folio mapped") \
 	X(ANON_FAULT,	"anon fault",	EXIT,	FIRST,	QUIET, "",			\
-	  "do_anonymous_page", "tells the zero page; inlined before 6.12: inferred") \
+	  "do_anonymous_page", "tells the zero page; inlined before 6.12: inferred")	\
 	X(COW_FAULT,	"write-protect fault", ENTRY, FIRST, USEFUL, "",		\
-	  "do_wp_page,wp_page_copy", "a write to a read-only PTE")		\
+	  "do_wp_page,wp_page_copy", "a write to a read-only PTE")			\
 	X(PMD_FILE,	"file PMD map",	EXIT,	FIRST,	USEFUL, "",			\
-	  "do_set_pmd", "a huge page-cache folio mapped by a PMD")		\
+	  "do_set_pmd", "a huge page-cache folio mapped by a PMD")			\
 	X(PMD_ANON,	"anon PMD map",	EXIT,	FIRST,	USEFUL, "",			\
-	  "do_huge_pmd_anonymous_page", "an anonymous huge page mapped by a PMD") \
+	  "do_huge_pmd_anonymous_page", "an anonymous huge page mapped by a PMD")	\
 	X(PTE_LOCK,	"page-table lock", EXIT, FIRST,	QUIET, "",			\
-	  "pte_offset_map_lock,__pte_offset_map_lock", "a page-table lock taken; inlined before 6.5: inferred") \
+	  "pte_offset_map_lock,__pte_offset_map_lock",					\
+	  "a page-table lock taken; inlined before 6.5: inferred")			\
 	X(MAP_PAGES,	"fault-around",	ENTRY,	ALL,	USEFUL, "",			\
-	  "filemap_map_pages,bpf_map_mmap_pages", "a window is mapped around a fault") \
+	  "filemap_map_pages,bpf_map_mmap_pages", "a window is mapped around a fault")	\
 	X(MAP_PAGES_END, "fault-around end", EXIT, ALL,	USEFUL, "",			\
-	  "filemap_map_pages,bpf_map_mmap_pages", "the window is done")		\
-	X(VMA_LOOKUP,	"per-VMA lock",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq",			\
-	  "lock_vma_under_rcu", "a per-VMA lock tried; none before 6.4")	\
-	X(VMA_FIND,	"mmap_lock and VMA", EXIT, FIRST, USEFUL, "",		\
-	  "lock_mm_and_find_vma", "the mmap_lock path of a fault")		\
+	  "filemap_map_pages,bpf_map_mmap_pages", "the window is done")			\
+	X(VMA_LOOKUP,	"per-VMA lock",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq", \
+	  "lock_vma_under_rcu", "a per-VMA lock tried; none before 6.4")		\
+	X(VMA_FIND,	"mmap_lock and VMA", EXIT, FIRST, USEFUL, "",			\
+	  "lock_mm_and_find_vma", "the mmap_lock path of a fault")			\
 	X(POPULATE,	"populate",	ENTRY,	ALL,	USEFUL, "",			\
-	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",	\
-	  "MAP_POPULATE, mlock, MADV_POPULATE start")				\
+	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",		\
+	  "MAP_POPULATE, mlock, MADV_POPULATE start")					\
 	X(POPULATE_END,	"populate end",	EXIT,	ALL,	USEFUL, "",			\
-	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",	\
-	  "... end")								\
+	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",		\
+	  "... end")									\
 	X(BPF_MMAP,	"BPF map mmap",	ENTRY,	FIRST,	USEFUL, "",			\
-	  "bpf_map_mmap", "mmap of a BPF map: tells its type")			\
-	X(BPF_MMAP_END,	"BPF map mmap end", EXIT, FIRST, USEFUL, "",		\
-	  "bpf_map_mmap", "... ends")						\
+	  "bpf_map_mmap", "mmap of a BPF map: tells its type")				\
+	X(BPF_MMAP_END,	"BPF map mmap end", EXIT, FIRST, USEFUL, "",			\
+	  "bpf_map_mmap", "... ends")							\
 	X(ARRAY_MMAP,	"BPF array mmap", ENTRY, FIRST, USEFUL, "",			\
-	  "array_map_mmap", "the map is an array, told without reading raw memory") \
+	  "array_map_mmap", "the map is an array, told without reading raw memory")	\
 	X(EAGER_PAGE,	"eager page",	ENTRY,	FIRST,	USEFUL, "",			\
-	  "vm_insert_page", "one page inserted outside of a fault")		\
-	X(EAGER_PAGE_END, "eager page end", EXIT, FIRST, USEFUL, "",		\
-	  "vm_insert_page", "... and whether it was")				\
+	  "vm_insert_page", "one page inserted outside of a fault")			\
+	X(EAGER_PAGE_END, "eager page end", EXIT, FIRST, USEFUL, "",			\
+	  "vm_insert_page", "... and whether it was")					\
 	X(EAGER_PAGES,	"eager pages",	ENTRY,	FIRST,	USEFUL, "",			\
-	  "vm_insert_pages", "many pages inserted in one call")			\
-	X(EAGER_PAGES_END, "eager pages end", EXIT, FIRST, USEFUL, "",		\
-	  "vm_insert_pages", "... and how many")				\
-	X(FORK,		"fork",		TP,	FIRST,	ESSENTIAL, "",		\
-	  "sched_process_fork", "a child of the target becomes a target")	\
+	  "vm_insert_pages", "many pages inserted in one call")				\
+	X(EAGER_PAGES_END, "eager pages end", EXIT, FIRST, USEFUL, "",			\
+	  "vm_insert_pages", "... and how many")					\
+	X(FORK,		"fork",		TP,	FIRST,	ESSENTIAL, "",			\
+	  "sched_process_fork", "a child of the target becomes a target")		\
 	X(MAP_PAGES_READ, "raw memory",	NONE,	FIRST,	USEFUL, "",			\
 	  "", "reading page tables: not under lockdown")
 

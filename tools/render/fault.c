@@ -300,9 +300,12 @@ static void print_unavailable(FILE *f, const struct run *run, const struct view 
 
 		if (!reason)
 			continue;
-		for (j = 0; j < i; j++)
-			if (run->sample[j].unavailable && !strcmp(run->sample[j].unavailable, reason))
+		for (j = 0; j < i; j++) {
+			const char *earlier = run->sample[j].unavailable;
+
+			if (earlier && !strcmp(earlier, reason))
 				break;
+		}
 		if (j < i)	/* printed with the first one */
 			continue;
 		for (j = i; j < run->samples; j++) {

@@ -137,8 +137,9 @@ void fault_around(FILE *f, const struct run *run, const struct view *view)
 	table_print(f, view, &t);
 	table_free(&t);
 	if (beyond)
-		text_wrap(f, view, NULL, 0, "?: large folios were mapped beyond their windows, so what "
-			  "was not available inside cannot be told");
+		text_wrap(f, view, NULL, 0,
+			  "?: large folios were mapped beyond their windows, so what was not "
+			  "available inside cannot be told");
 }
 
 /* ---- batches ---- */

@@ -123,14 +123,14 @@ int list_markdown(FILE *f)
 	fputs("<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
 	      "<!-- Made by `mmscope list --markdown`: change the tables in tools/data/. -->\n"
 	      "# Metrics\n\n"
-	      "A `counter` is a number of things. `time` is a histogram of nanoseconds: 0 to 7 each\n"
-	      "have a bucket, above there are 8 buckets per power of two up to 2^40. `batch` is a\n"
-	      "histogram of whole numbers: 0 to 512 each have a bucket, above there are 8 per power\n"
-	      "of two up to 16384. Buckets are half-open, `[low, high)`, and the last one has no\n"
-	      "upper bound.\n\n"
-	      "A metric whose events cannot all be observed is unavailable, with the reason; it is\n"
-	      "never printed as 0. Lost runs of a metric's programs widen a counter to an interval\n"
-	      "and make a histogram a lower bound.\n", f);
+	      "A `counter` is a number of things. `time` is a histogram of nanoseconds: 0 to 7\n"
+	      "each have a bucket, above there are 8 buckets per power of two up to 2^40.\n"
+	      "`batch` is a histogram of whole numbers: 0 to 512 each have a bucket, above there\n"
+	      "are 8 per power of two up to 16384. Buckets are half-open, `[low, high)`, and the\n"
+	      "last one has no upper bound.\n\n"
+	      "A metric whose events cannot all be observed is unavailable, with the reason; it\n"
+	      "is never printed as 0. Lost runs of a metric's programs widen a counter to an\n"
+	      "interval and make a histogram a lower bound.\n", f);
 	for (i = 0; i < METRIC_MAX; i++)
 		markdown_metric(f, &metrics[i]);
 

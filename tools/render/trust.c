@@ -97,8 +97,8 @@ void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 	fprintf(mem, ", unmatched %" PRIu64 ", map full %" PRIu64 ", events lost %" PRIu64,
 		t->unmatched, t->map_full, t->lost);
 	if (is_emulated(m))
-		fprintf(mem, "; emulated CPU (%s): times are for screening only, counts are exact%s",
-			m->virt, lost || !known ? " where no run was lost" : "");
+		fprintf(mem, "; emulated CPU (%s): times are for screening only, counts are "
+			"exact%s", m->virt, lost || !known ? " where no run was lost" : "");
 	if (fclose(mem)) {
 		fputs("trust: unknown (out of memory)\n", f);
 	} else {
