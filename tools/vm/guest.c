@@ -136,6 +136,19 @@ static void __attribute__((format(printf, 1, 2), noreturn)) fatal(const char *fo
 	}
 }
 
+static bool is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *d;
+	bool empty = true;
+
+	while (dir && empty && (d = readdir(dir)))
+		empty = !strcmp(d->d_name, ".") || !strcmp(d->d_name, "..");
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
 static void mount_all(void)
 {
 	size_t i;
@@ -144,6 +157,9 @@ static void mount_all(void)
 		const struct mount_point *m = &mount_points[i];
 
 		mkdir(m->path, 0755);
+		/* --copy may have put files into /tmp or /run; the root is in memory as well. */
+		if (!strcmp(m->type, "tmpfs") && !is_empty(m->path))
+			continue;
 		/* A kernel without one of them is a kernel that a command may want to see. */
 		if (mount(m->type, m->path, m->type, 0, m->options) && i < 3)
 			fatal("init: mounting %s: %s", m->path, strerror(errno));
@@ -466,9 +482,10 @@ static void unmount_all(void)
 	sync();
 }
 
+/* What --copy brought stays. */
 static void write_text(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	if (fd < 0)
 		return;
