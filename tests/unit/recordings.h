@@ -126,6 +126,13 @@ static struct recording *make_misses(void)
 		else if (s->value)
 			s->max = s->value + 5;
 	}
+	/* The lost runs may have been of any other combination too. */
+	count(r, METRIC_FAULT_ATTEMPTS, "file access", 0)->max = 5;
+	count(r, METRIC_FAULT_COMPLETED, "file per_page access minor", 0)->max = 5;
+	count(r, METRIC_FAULT_REFUSED, "file anon_vma", 0)->max = 5;
+	count(r, METRIC_PTES_INSTALLED, "file per_page access", 0)->max = 5;
+	count(r, METRIC_PMD_MAPS, "anon access", 0)->max = 5;
+	count(r, METRIC_FAULT_AROUND_ASKED, "file", 0)->max = 5;
 	probe(r, EVENT_FAULT_ENTRY)->misses = 5;
 	probe(r, EVENT_FAULT_EXIT)->misses = 2;
 	r->trust.unmatched = 3;

@@ -278,6 +278,11 @@ static void test_headlines(void **state)
 	unavailable(r, METRIC_PTES_INSTALLED, "", "inlined");
 	expect_headline(rec, "no faults while observed, PTEs unavailable (inlined)");
 
+	/* Nothing seen, but not for certain. */
+	rec = new_recording("x", "none");
+	count(new_run(rec), METRIC_FAULT_ATTEMPTS, "anon access", 0)->max = 2;
+	expect_headline(rec, "no faults and no PTEs seen, but runs of the probes were lost");
+
 	rec = make_eager();	/* the same backing by faults as well */
 	count(rec->run[0], METRIC_PTES_INSTALLED, "bpf_array per_page access", 5);
 	count(rec->run[0], METRIC_FAULT_COMPLETED, "bpf_array per_page access minor", 5);

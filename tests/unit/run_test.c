@@ -47,6 +47,13 @@ static void test_total(void **state)
 	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
 			      want(LABEL_VM_OPS, "x_ops", LABEL_MAX, NULL), &t, &reason));
 	assert_int_equal(t.value, 300);
+	/* Five lost runs of any of three combinations are five, not fifteen. */
+	count(r, METRIC_FAULT_FAILED, "anon access", 10)->max = 15;
+	count(r, METRIC_FAULT_FAILED, "file access", 20)->max = 25;
+	count(r, METRIC_FAULT_FAILED, "shmem access", 0)->max = 5;
+	assert_true(run_total(r, METRIC_FAULT_FAILED, NULL, &t, &reason));
+	assert_int_equal(t.value, 30);
+	assert_int_equal(t.max, 35);
 	/* A label that the metric does not have matches nothing. */
 	assert_true(run_total(r, METRIC_FAULT_ATTEMPTS,
 			      want(LABEL_METHOD, "cow", LABEL_MAX, NULL), &t, &reason));

@@ -125,11 +125,20 @@ static const struct sample *next_match(const struct run *run, enum metric_id met
 	return NULL;
 }
 
+void total_add(struct total *to, const struct total *from)
+{
+	uint64_t a = to->max - to->value, b = from->max - from->value;
+	bool saturated = false;
+
+	to->value = sat_add(to->value, from->value, &saturated);
+	to->max = sat_add(to->value, a > b ? a : b, &saturated);
+	to->flags |= from->flags | (saturated ? SAMPLE_SATURATED : 0);
+}
+
 bool run_total(const struct run *run, enum metric_id metric, const char *const *want,
 	       struct total *total, const char **reason)
 {
 	const struct sample *s;
-	bool saturated = false;
 	size_t pos = 0;
 
 	memset(total, 0, sizeof(*total));
@@ -140,12 +149,8 @@ bool run_total(const struct run *run, enum metric_id metric, const char *const *
 			memset(total, 0, sizeof(*total));
 			return false;
 		}
-		total->value = sat_add(total->value, s->value, &saturated);
-		total->max = sat_add(total->max, sample_max(s), &saturated);
-		total->flags |= s->flags;
+		total_add(total, &(struct total){ s->value, sample_max(s), s->flags });
 	}
-	if (saturated)
-		total->flags |= SAMPLE_SATURATED;
 	return true;
 }
 

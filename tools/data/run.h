@@ -142,13 +142,16 @@ bool sample_is_zero(const struct sample *s);
  * Sum of a metric over the samples that match: `want[l]` NULL matches any value
  * of label l, a NULL `want` everything. Samples that carry a LABEL_VM_OPS are
  * extra views of the same events: they count only when want[LABEL_VM_OPS] is
- * set. Flags are or-ed. When a matching sample is unavailable the sum would be
+ * set. Flags are or-ed. The slack of every sample of a metric stands for the same
+ * lost runs, each of which belongs to one sample only: the sum has the largest
+ * slack, not the sum of them (total_add()). When a matching sample is unavailable the sum would be
  * wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.
  */
 struct total {
 	uint64_t value, max;
 	unsigned int flags;
 };
+void total_add(struct total *to, const struct total *from);
 bool run_total(const struct run *run, enum metric_id metric, const char *const *want,
 	       struct total *total, const char **reason);
 /* The same for histograms: merged into *hist, which is initialised here. */

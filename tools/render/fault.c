@@ -145,6 +145,7 @@ static bool read_count(const struct run *run, const struct column *c, const char
 	return run_total(run, c->metric, want, t, NULL);
 }
 
+/* Lost runs may hide anything anywhere: a row needs something that was seen. */
 static bool is_empty(const struct run *run, const struct column *c, const struct row *row)
 {
 	const char *want[LABEL_MAX];
@@ -154,7 +155,7 @@ static bool is_empty(const struct run *run, const struct column *c, const struct
 
 	with_kind(c, row, want);
 	if (c->cell <= REFUSED)
-		return !read_count(run, c, want, &t) || !t.max;
+		return !read_count(run, c, want, &t) || !t.value;
 	return !run_hist(run, c->metric, want, &h, &flags, NULL) || !h.count;
 }
 

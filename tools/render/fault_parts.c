@@ -22,16 +22,16 @@ static void refusals_of(FILE *f, const struct run *run, const struct view *view,
 	size_t b, len;
 
 	want[LABEL_REASON] = value_name(LABEL_REASON, reason);
-	if (!run_total(run, METRIC_FAULT_REFUSED, want, &all, NULL) || !all.max)
+	if (!run_total(run, METRIC_FAULT_REFUSED, want, &all, NULL) || !all.value)
 		return;
 	len = snprintf(text, sizeof(text), "  %s %s:", text_total(&all).s, want[LABEL_REASON]);
 	for (b = 0; b < BACKING_MAX; b++) {
 		want[LABEL_BACKING] = value_name(LABEL_BACKING, b);
-		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.max)
+		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.value)
 			continue;
 		len += snprintf(text + len, sizeof(text) - len, "%s %s",
 				text[len - 1] == ':' ? "" : ",", want[LABEL_BACKING]);
-		if (t.max != all.max)
+		if (t.value != all.value)
 			len += snprintf(text + len, sizeof(text) - len, " %s", text_total(&t).s);
 	}
 	fputs("  ", f);
@@ -66,14 +66,14 @@ void fault_refusals(FILE *f, const struct run *run, const struct view *view)
 	bool any;
 	size_t r;
 
-	any = run_total(run, METRIC_FAULT_REFUSED, NULL, &refused, NULL) && refused.max;
-	any |= run_total(run, METRIC_FAULT_RETRIED, NULL, &retried, NULL) && retried.max;
+	any = run_total(run, METRIC_FAULT_REFUSED, NULL, &refused, NULL) && refused.value;
+	any |= run_total(run, METRIC_FAULT_RETRIED, NULL, &retried, NULL) && retried.value;
 	if (!any)
 		return;
 	fputs("\nRefused under the per-VMA lock, and retried\n", f);
 	for (r = 0; r < REASON_MAX; r++)
 		refusals_of(f, run, view, r);
-	if (retried.max)
+	if (retried.value)
 		fprintf(f, "  %s retried: dropped the lock to wait\n", text_total(&retried).s);
 	print_cost(f, run);
 }
@@ -89,7 +89,7 @@ static bool around_row(struct table *table, const struct run *run, enum backing 
 	uint64_t used;
 
 	want[LABEL_BACKING] = value_name(LABEL_BACKING, backing);
-	if (!run_total(run, METRIC_FAULT_AROUND_ASKED, want, &asked, NULL) || !asked.max)
+	if (!run_total(run, METRIC_FAULT_AROUND_ASKED, want, &asked, NULL) || !asked.value)
 		return false;
 	know_mapped = run_total(run, METRIC_FAULT_AROUND_MAPPED, want, &mapped, NULL);
 	know_present = run_total(run, METRIC_FAULT_AROUND_PRESENT, want, &present, NULL);
@@ -123,7 +123,7 @@ void fault_around(FILE *f, const struct run *run, const struct view *view)
 	struct total asked;
 	size_t b;
 
-	if (!run_total(run, METRIC_FAULT_AROUND_ASKED, NULL, &asked, NULL) || !asked.max)
+	if (!run_total(run, METRIC_FAULT_AROUND_ASKED, NULL, &asked, NULL) || !asked.value)
 		return;
 	fputs("\nFault-around (pages of the windows)\n", f);
 	table_cell(&t, "backing");

@@ -44,15 +44,6 @@ static void say(struct sentence *s, const char *format, ...)
 		s->len += (size_t)n < s->size - s->len ? (size_t)n : s->size - s->len - 1;
 }
 
-static void add_total(struct total *to, const struct total *from)
-{
-	bool saturated = false;
-
-	to->value = sat_add(to->value, from->value, &saturated);
-	to->max = sat_add(to->max, from->max, &saturated);
-	to->flags |= from->flags | (saturated ? SAMPLE_SATURATED : 0);
-}
-
 /* PTEs, holds and faults over the methods of one side of mmap(). */
 static void read_installs(const struct run *run, struct story *s)
 {
@@ -70,14 +61,14 @@ static void read_installs(const struct run *run, struct story *s)
 			continue;
 		want[LABEL_METHOD] = label_values(LABEL_METHOD)[m];
 		if (run_total(run, METRIC_PTES_INSTALLED, want, &t, &s->ptes_reason))
-			add_total(&s->ptes, &t);
+			total_add(&s->ptes, &t);
 		else
 			s->ptes_known = false;
 		run_total(run, METRIC_FAULT_COMPLETED, want, &t, NULL);
 		if (m == METHOD_PMD)
 			s->pmd_faults = t;
 		else if (m != METHOD_NONE)
-			add_total(&s->pte_faults, &t);
+			total_add(&s->pte_faults, &t);
 		if (run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL)) {
 			s->holds = sat_add(s->holds, h.count, &saturated);
 			s->hold_ptes = sat_add(s->hold_ptes, h.sum, &saturated);
@@ -109,7 +100,7 @@ bool fault_refused_attempts(const struct run *run, const char *const *want, stru
 		with[LABEL_REASON] = label_values(LABEL_REASON)[r];
 		if (!run_total(run, METRIC_FAULT_REFUSED, with, &t, NULL))
 			return false;
-		add_total(refused, &t);
+		total_add(refused, &t);
 	}
 	return true;
 }
@@ -133,7 +124,7 @@ static void read_story(const struct run *run, struct story *s, enum backing back
 
 static uint64_t weight(const struct story *s)
 {
-	return s->ptes.max / 2 + s->pmd.max * (PMD_WEIGHT / 2);
+	return s->ptes.value / 2 + s->pmd.value * (PMD_WEIGHT / 2);
 }
 
 /* More PTEs win; of equal ones (all unavailable, or 0) more faults. */
@@ -141,11 +132,11 @@ static bool larger(const struct story *a, const struct story *b)
 {
 	if (weight(a) != weight(b))
 		return weight(a) > weight(b);
-	if (a->ptes.max != b->ptes.max)
-		return a->ptes.max > b->ptes.max;
+	if (a->ptes.value != b->ptes.value)
+		return a->ptes.value > b->ptes.value;
 	if (a->eager != b->eager)
-		return b->eager && a->attempts.max + a->faults.max > 0;
-	return a->attempts.max + a->faults.max > b->attempts.max + b->faults.max;
+		return b->eager && a->attempts.value + a->faults.value > 0;
+	return a->attempts.value + a->faults.value > b->attempts.value + b->faults.value;
 }
 
 static const char *why_refused(enum reason reason)
@@ -174,10 +165,10 @@ static void say_reason(struct sentence *out, const struct run *run, const struct
 		if (!is_attempt(r))
 			continue;
 		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
-		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.max)
+		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.value)
 			continue;
 		reasons++;
-		if (t.max > top.max) {
+		if (t.value > top.value) {
 			top = t;
 			best = r;
 		}
@@ -220,7 +211,7 @@ static void say_holds(struct sentence *out, const struct story *s)
 
 static void say_refusals(struct sentence *out, const struct run *run, const struct story *s)
 {
-	if (!s->refused_known || !s->refused.max)
+	if (!s->refused_known || !s->refused.value)
 		return;
 	if (is_exact(&s->refused) && is_exact(&s->faults) && is_exact(&s->attempts) &&
 	    s->refused.value == s->faults.value && s->attempts.value == 2 * s->faults.value) {
@@ -246,7 +237,7 @@ static void say_ptes(struct sentence *out, const struct story *s)
 	    s->eager ? " installed at mmap time" : "", inferred(s->ptes.flags));
 	say_holds(out, s);
 	/* One fault for each PTE, taken twice: the refusals say it all. */
-	if (!s->eager && !(s->refused_known && s->refused.max &&
+	if (!s->eager && !(s->refused_known && s->refused.value &&
 			   s->pte_faults.value == s->ptes.value))
 		say_by_faults(out, s, &s->pte_faults);
 }
@@ -259,26 +250,26 @@ static void say_pmds(struct sentence *out, const struct story *s)
 
 static void say_story(struct sentence *out, const struct run *run, const struct story *s)
 {
-	bool pmds_first = s->pmd.max > s->ptes.max / PMD_WEIGHT;
+	bool pmds_first = s->pmd.value > s->ptes.value / PMD_WEIGHT;
 
 	say(out, "%s: ", label_values(LABEL_BACKING)[s->backing]);
 	if (!s->ptes_known)
 		say(out, "%s fault%s, PTEs unavailable (%s)%s", text_total(&s->faults).s,
-		    plural(&s->faults), s->ptes_reason, s->pmd.max ? "; " : "");
-	else if (!s->ptes.max && !s->pmd.max)
+		    plural(&s->faults), s->ptes_reason, s->pmd.value ? "; " : "");
+	else if (!s->ptes.value && !s->pmd.value)
 		say(out, "%s fault%s that installed no PTE", text_total(&s->faults).s,
 		    plural(&s->faults));
-	if (s->pmd.max && pmds_first)
+	if (s->pmd.value && pmds_first)
 		say_pmds(out, s);
-	if (s->pmd.max && pmds_first && s->ptes.max)
+	if (s->pmd.value && pmds_first && s->ptes.value)
 		say(out, "; ");
-	if (s->ptes.max)
+	if (s->ptes.value)
 		say_ptes(out, s);
-	if (s->pmd.max && !pmds_first) {
+	if (s->pmd.value && !pmds_first) {
 		say(out, "; ");
 		say_pmds(out, s);
 	}
-	if (s->eager && (s->faults.max || s->attempts.max))
+	if (s->eager && (s->faults.value || s->attempts.value))
 		say(out, "; %s fault%s", text_total(&s->faults).s, plural(&s->faults));
 	else if (s->eager && s->faults_known)
 		say(out, "; no faults");
@@ -295,15 +286,15 @@ static void say_others(struct sentence *out, const struct story *story, size_t n
 	for (i = 0; i < n; i++) {
 		if (&story[i] == told)
 			continue;
-		add_total(story[i].backing == told->backing ? &same : &elsewhere, &story[i].ptes);
-		add_total(&pmd, &story[i].pmd);
+		total_add(story[i].backing == told->backing ? &same : &elsewhere, &story[i].ptes);
+		total_add(&pmd, &story[i].pmd);
 	}
-	if (same.max)
+	if (same.value)
 		say(out, "; and %s more %s", text_total(&same).s,
 		    told->eager ? "by its faults" : "at mmap time");
-	if (elsewhere.max)
+	if (elsewhere.value)
 		say(out, "; and %s more by other backings", text_total(&elsewhere).s);
-	if (pmd.max)
+	if (pmd.value)
 		say(out, "; and %s huge page%s elsewhere", text_total(&pmd).s, plural(&pmd));
 }
 
@@ -311,7 +302,7 @@ void fault_headline(const struct run *run, char *out, size_t size)
 {
 	struct story story[2 * BACKING_MAX];
 	struct sentence s = { out, size, 0 };
-	struct total failed, faults;
+	struct total failed, faults, attempts;
 	const struct story *told = story;
 	const char *reason;
 	size_t i, n = 0;
@@ -326,19 +317,20 @@ void fault_headline(const struct run *run, char *out, size_t size)
 		if (larger(&story[i], told))
 			told = &story[i];
 
+	run_total(run, METRIC_FAULT_ATTEMPTS, NULL, &attempts, NULL);
 	if (!run_total(run, METRIC_FAULT_COMPLETED, NULL, &faults, &reason) &&
 	    !told->ptes_known)
 		say(&s, "faults and PTEs unavailable (%s)", reason);
-	else if (told->ptes.max || told->pmd.max || told->faults.max || told->attempts.max)
+	else if (told->ptes.value || told->pmd.value || told->faults.value || told->attempts.value)
 		say_story(&s, run, told);
 	else if (!told->ptes_known)
 		say(&s, "no faults while observed, PTEs unavailable (%s)", told->ptes_reason);
-	else if (told->ptes.flags & SAMPLE_LOWER_BOUND)
-		say(&s, "no faults and no PTEs seen, but events were lost");
+	else if (faults.max || attempts.max || told->ptes.max)
+		say(&s, "no faults and no PTEs seen, but runs of the probes were lost");
 	else
 		say(&s, "no faults and no PTEs installed while observed");
 	say_others(&s, story, n, told);
 
-	if (run_total(run, METRIC_FAULT_FAILED, NULL, &failed, NULL) && failed.max)
+	if (run_total(run, METRIC_FAULT_FAILED, NULL, &failed, NULL) && failed.value)
 		say(&s, "; %s fault%s failed", text_total(&failed).s, plural(&failed));
 }
