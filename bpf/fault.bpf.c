@@ -31,7 +31,7 @@ static __always_inline void close_hold(struct task_state *st)
 static __always_inline void install(struct task_state *st, u32 method, u32 trigger, u32 backing,
 				    u32 nr, bool inferred)
 {
-	u32 slot = slot_of[SLOT_BASE_INSTALL + fault_index(backing, method, trigger)];
+	u32 slot = slot_at(SLOT_BASE_INSTALL + fault_index(backing, method, trigger));
 
 	count(METRIC_PTES_INSTALLED, slot, nr);
 	if (inferred)
@@ -89,7 +89,8 @@ ENTRY_BODY(PTE_INSTALL)
 	}
 	install_in_fault(st, method, nr, false);
 }
-ENTRY_PROGRAMS(PTE_INSTALL)
+FENTRY_ARG3_MAY_LACK(PTE_INSTALL)
+KPROBE(PTE_INSTALL)
 
 static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
 {
@@ -150,7 +151,7 @@ ENTRY_PROGRAMS(COW_FAULT)
 
 static __always_inline void pmd_mapped(struct task_state *st)
 {
-	count(METRIC_PMD_MAPS, slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)], 1);
+	count(METRIC_PMD_MAPS, slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)), 1);
 	count_by(st, METRIC_PMD_MAPS, 1, 1);
 	st->method = METHOD_PMD;
 	st->pmd = 1;
@@ -191,7 +192,7 @@ ENTRY_BODY(MAP_PAGES)
 	st->window_start = start;
 	st->window_end = start + ((a2 - a1 + 1) << page_shift);
 	st->window_ptes = 0;
-	count(METRIC_FAULT_AROUND_ASKED, slot_of[SLOT_BASE_BACKING + backing_index(st->backing)],
+	count(METRIC_FAULT_AROUND_ASKED, slot_at(SLOT_BASE_BACKING + backing_index(st->backing)),
 	      a2 - a1 + 1);
 }
 ENTRY_PROGRAMS(MAP_PAGES)
@@ -234,7 +235,7 @@ EXIT_BODY(MAP_PAGES_END)
 	if (!st || !st->active || !st->window_end)
 		return;
 	close_hold(st);
-	slot = slot_of[SLOT_BASE_BACKING + backing_index(st->backing)];
+	slot = slot_at(SLOT_BASE_BACKING + backing_index(st->backing));
 	count(METRIC_FAULT_AROUND_MAPPED, slot, st->window_ptes);
 	if (read_memory) {
 		present = window_present(st);
@@ -276,7 +277,7 @@ FEXIT(POPULATE_END, 2)
 
 static __always_inline void refuse(struct task_state *st, u32 backing, u32 reason)
 {
-	count(METRIC_FAULT_REFUSED, slot_of[SLOT_BASE_REFUSED + refused_index(backing, reason)], 1);
+	count(METRIC_FAULT_REFUSED, slot_at(SLOT_BASE_REFUSED + refused_index(backing, reason)), 1);
 	count_by(st, METRIC_FAULT_REFUSED, 1, 1);
 }
 
@@ -369,7 +370,7 @@ ENTRY_BODY(FAULT_ENTRY)
 		       grown ? REASON_NO_VMA : REASON_VMA_WRITE_LOCKED);
 	}
 	st->lookup_failed = 0;
-	count(METRIC_FAULT_ATTEMPTS, slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)], 1);
+	count(METRIC_FAULT_ATTEMPTS, slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)), 1);
 	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
@@ -389,7 +390,7 @@ EXIT_BODY(FAULT_EXIT)
 	now = bpf_ktime_get_ns();
 	st->active = 0;
 	st->window_end = 0;
-	attempt = slot_of[SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)];
+	attempt = slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger));
 	latency = now - st->attempt_start;
 
 	if (result & VM_FAULT_ERROR) {
@@ -419,12 +420,12 @@ EXIT_BODY(FAULT_EXIT)
 		    !st->attempt_ptes && !st->pmd && !st->wrprotect)
 			install_in_fault(st, METHOD_PER_PAGE, 1, true);
 		index = fault_index(st->backing, st->method, st->trigger);
-		count(METRIC_FAULT_COMPLETED, slot_of[SLOT_BASE_COMPLETED + index * KIND_MAX + kind], 1);
+		count(METRIC_FAULT_COMPLETED, slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
 		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
-		count_time(METRIC_FAULT_LATENCY, slot_of[SLOT_BASE_FAULT + index],
+		count_time(METRIC_FAULT_LATENCY, slot_at(SLOT_BASE_FAULT + index),
 			   now - st->fault_start);
 		if (st->fault_ptes) {
-			slot = slot_of[SLOT_BASE_INSTALL + index];
+			slot = slot_at(SLOT_BASE_INSTALL + index);
 			count_batch(METRIC_PTES_PER_FAULT, slot, st->fault_ptes);
 			if (st->fault_inferred)
 				mark_inferred(METRIC_PTES_PER_FAULT, slot);
@@ -434,7 +435,7 @@ EXIT_BODY(FAULT_EXIT)
 	/* A fault of one attempt is in fault_latency already. */
 	if (st->retrying || outcome == OUTCOME_FAILED)
 		count_time(METRIC_FAULT_ATTEMPT_LATENCY,
-			   slot_of[SLOT_BASE_OUTCOME + outcome_index(st->backing, outcome)], latency);
+			   slot_at(SLOT_BASE_OUTCOME + outcome_index(st->backing, outcome)), latency);
 	if (outcome == OUTCOME_COMPLETED)
 		st->retrying = 0;
 }

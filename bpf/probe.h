@@ -26,6 +26,21 @@
 		return 0;							\
 	}
 
+/*
+ * For a function whose fourth argument only newer kernels have: a plain load
+ * could be moved before the check that it is there.
+ */
+#define FENTRY_ARG3_MAY_LACK(event)						\
+	SEC("fentry")								\
+	int event##__fentry(u64 *ctx)						\
+	{									\
+		u64 a3 = 0;							\
+										\
+		bpf_get_func_arg(ctx, 3, &a3);					\
+		event##_body(true, ctx[0], ctx[1], ctx[2], a3);			\
+		return 0;							\
+	}
+
 #define FEXIT(event, suffix)							\
 	SEC("fexit")								\
 	int event##__fexit##suffix(u64 *ctx)					\
@@ -41,8 +56,7 @@
 #define ENTRY_BODY(event)							\
 	static __always_inline void event##_body(const bool typed, u64 a0, u64 a1, u64 a2, u64 a3)
 
-#define ENTRY_PROGRAMS(event)							\
-	FENTRY(event, )								\
+#define KPROBE(event)								\
 	SEC("kprobe")								\
 	int event##__kprobe(struct pt_regs *ctx)				\
 	{									\
@@ -50,6 +64,10 @@
 			     PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));		\
 		return 0;							\
 	}
+
+#define ENTRY_PROGRAMS(event)							\
+	FENTRY(event, )								\
+	KPROBE(event)
 
 #define EXIT_BODY(event)							\
 	static __always_inline void event##_body(u64 ret)

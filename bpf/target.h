@@ -150,6 +150,12 @@ static __always_inline u32 backing_index(u32 backing)
 	return clamp(backing, BACKING_MAX);
 }
 
+/* The dense slot of a raw index, base included. */
+static __always_inline u32 slot_at(u64 raw)
+{
+	return slot_of[clamp(raw, SLOT_TOTAL)];
+}
+
 /* ---- counting ---- */
 
 static __always_inline void count_at(u32 index, u64 n)
@@ -216,10 +222,10 @@ static __always_inline void count_time(enum metric_id metric, u32 slot, u64 valu
 
 static __always_inline void mark_inferred(enum metric_id metric, u32 slot)
 {
-	u32 index = metric * SLOT_BASE_FAULT + slot;
+	u64 index = clamp(metric * SLOT_BASE_FAULT + slot, sizeof(inferred));
 
 	/* Written once: no shared line is dirtied per event. */
-	if (slot != SLOT_NONE && index < sizeof(inferred) && !inferred[index])
+	if (slot != SLOT_NONE && !inferred[index])
 		inferred[index] = 1;
 }
 
