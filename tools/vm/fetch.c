@@ -16,7 +16,9 @@
 #include "vm/host.h"
 #include "vm/kernel.h"
 
-#define INDEX_AGE (24 * 3600)	/* seconds after which the archive is asked for news */
+/* Seconds: after which the archive is asked for news, and within which it has none. */
+#define INDEX_AGE	(24 * 3600)
+#define INDEX_FRESH	600
 
 /* True if the package is the wanted version or release, or of the series. */
 static bool matches(const struct apt_package *p, const char *exact, const char *series)
@@ -188,6 +190,8 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 		if (apt_update(apt))
 			goto cleanup;
 		refreshed = true;
+	} else {
+		refreshed = apt_index_age(apt) < INDEX_FRESH;
 	}
 	for (;;) {
 		struct kernel *k;

@@ -26,8 +26,9 @@ const struct pin *pin_get(size_t i)
 	     p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
 		struct pin *pin = &pins[n];
 
-		if (*p != '#' && sscanf(p, "%15s %23s %31s %63s", pin->series, pin->version,
-					pin->suite, pin->release) == 4)
+		/* sscanf() would take an empty line for white space and go on to the next. */
+		if (*p != '#' && *p != '\n' && sscanf(p, "%15s %23s %31s %63s", pin->series,
+						   pin->version, pin->suite, pin->release) == 4)
 			n++;
 	}
 	return i < n ? &pins[i] : NULL;

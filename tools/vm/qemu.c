@@ -20,7 +20,7 @@
 #include "vm/qemu.h"
 
 #define QEMU "qemu-system-x86_64"
-#define MAX_ARGS 160
+#define MAX_ARGS 512
 
 /*
  * loglevel=7: over a serial port of the emulator the whole log costs next to
@@ -61,24 +61,48 @@ static char *escape(const char *s)
 	return out;
 }
 
+/*
+ * One socket of N cores, or one socket a node, since a socket that spans nodes
+ * makes the kernel warn. CPUs that are possible but not online are there, and
+ * left offline by the kernel's maxcpus=: since 6.9 a kernel that does not know
+ * the hypervisor (TCG) ignores CPUs that could only be plugged in.
+ */
+static void add_cpus(struct args *a, const struct vm_options *opt)
+{
+	unsigned int max = opt->cpus.max, sockets = 1;
+
+	if (opt->numa > 1)
+		sockets = max > opt->cpus.n || max % opt->numa ? max : opt->numa;
+	add2(a, "-smp", text("cpus=%u,sockets=%u,cores=%u,threads=1", max, sockets, max / sockets));
+}
+
+/* The node of a CPU: in blocks, as the sockets are; in turn, if only the first are online. */
+static uint64_t node_of(const struct vm_options *opt, unsigned int cpu)
+{
+	if (opt->cpus.max > opt->cpus.n || opt->cpus.max % opt->numa)
+		return cpu % opt->numa;
+	return cpu / (opt->cpus.max / opt->numa);
+}
+
 static void add_numa(struct args *a, const struct vm_options *opt)
 {
-	uint64_t i, mem = opt->memory / opt->numa & ~(uint64_t)0xfffff;
-	unsigned int cpu = 0, next;
+	uint64_t i, mem = opt->memory / opt->numa & ~(uint64_t)0x1fffff;
+	unsigned int cpu;
 
 	for (i = 0; opt->numa > 1 && i < opt->numa; i++) {
-		if (i == opt->numa - 1)
-			mem = opt->memory - mem * i;
+		char *node = text("node,nodeid=%" PRIu64 ",memdev=node%" PRIu64, i, i), *more;
+
+		for (cpu = 0; cpu < opt->cpus.max; cpu++) {
+			if (node_of(opt, cpu) != i)
+				continue;
+			more = text("%s,cpus=%u", node, cpu);
+			free(node);
+			node = more;
+		}
 		add2(a, "-object",
-		     text("memory-backend-ram,id=node%" PRIu64 ",size=%" PRIu64, i, mem));
-		next = opt->cpus.max * (i + 1) / opt->numa;
-		if (next > cpu)
-			add2(a, "-numa",
-			     text("node,nodeid=%" PRIu64 ",memdev=node%" PRIu64 ",cpus=%u-%u", i, i,
-				  cpu, next - 1));
-		else
-			add2(a, "-numa", text("node,nodeid=%" PRIu64 ",memdev=node%" PRIu64, i, i));
-		cpu = next;
+		     text("memory-backend-ram,id=node%" PRIu64 ",size=%" PRIu64, i,
+			  i == opt->numa - 1 ? opt->memory - mem * i : mem));
+		add2(a, "-numa", node);
 	}
 }
 
@@ -111,6 +135,7 @@ static void add_accel(struct args *a, enum accel accel)
 static void build(struct args *a, const struct vm_options *opt, const struct kernel *kernel,
 		  int initrd, enum accel accel, const int fd[5])
 {
+	char online[32];
 	size_t i;
 
 	add(a, text(QEMU));
@@ -120,12 +145,14 @@ static void build(struct args *a, const struct vm_options *opt, const struct ker
 	add2(a, "-display", text("none"));
 	add2(a, "-machine", text("pc"));
 	add_accel(a, accel);
-	add2(a, "-smp", text("cpus=%u,maxcpus=%u", opt->cpus.n, opt->cpus.max));
+	add_cpus(a, opt);
 	add2(a, "-m", text("%" PRIu64 "k", opt->memory >> 10));
 	add_numa(a, opt);
 	add2(a, "-kernel", text("%s", kernel->image));
 	add2(a, "-initrd", text("/dev/fd/%d", initrd));
-	add2(a, "-append", text(BOOT_ARGS "%s%s%s", fd[1] >= 0 ? " 8250.nr_uarts=4" : "",
+	snprintf(online, sizeof(online), " maxcpus=%u", opt->cpus.n);
+	add2(a, "-append", text(BOOT_ARGS "%s%s%s%s", fd[1] >= 0 ? " 8250.nr_uarts=4" : "",
+				opt->cpus.max > opt->cpus.n ? online : "",
 				opt->append ? " " : "", opt->append ? opt->append : ""));
 	add2(a, "-chardev", text("socket,id=console,fd=%d", fd[0]));
 	add2(a, "-serial", text("chardev:console"));
