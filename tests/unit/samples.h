@@ -72,6 +72,7 @@ static inline void attach(struct run *run)
 		EVENT_PTE_LOCK, EVENT_MAP_PAGES, EVENT_FORK,
 	};
 	struct trust *t = &run->trust;
+	char symbol[64];
 	size_t i;
 
 	t->probes = sizeof(some) / sizeof(*some);
@@ -82,8 +83,8 @@ static inline void attach(struct run *run)
 
 		t->probe[i].event = some[i];
 		t->probe[i].mechanism = e->point == POINT_TP ? "tp_btf" : "fentry";
-		snprintf(t->probe[i].symbol, sizeof(t->probe[i].symbol), "%.*s",
-			 (int)strcspn(e->symbols, ","), e->symbols);
+		snprintf(symbol, sizeof(symbol), "%.*s", (int)strcspn(e->symbols, ","), e->symbols);
+		t->probe[i].symbol = run_text(run, symbol);
 	}
 }
 
@@ -101,8 +102,8 @@ static inline void miss_probe(struct run *run, enum event_id event, const char *
 	struct probe_state *p = probe(run, event);
 
 	p->mechanism = NULL;
-	*p->symbol = 0;
-	snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	p->symbol = NULL;
+	p->reason = run_text(run, reason);
 }
 
 static inline struct run *new_run(struct recording *rec)

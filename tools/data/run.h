@@ -88,8 +88,8 @@ struct sample {
 struct probe_state {
 	enum event_id event;
 	const char *mechanism;	/* "fentry", "kprobe", "tp_btf", NULL: not attached */
-	char symbol[64];
-	char reason[128];	/* why it is not attached */
+	const char *symbol;	/* where it is attached; kept by run_text() */
+	const char *reason;	/* why it is not attached; kept by run_text() */
 	uint64_t misses;
 };
 

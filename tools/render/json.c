@@ -321,7 +321,7 @@ static void put_probe(struct writer *w, const struct probe_state *p)
 		key_known(g, "misses", p->misses != UINT64_MAX, p->misses);
 	} else {
 		put_key(g, "missing");
-		put_text(w, g, p->reason);
+		put_text(w, g, p->reason ? p->reason : "");
 	}
 	yajl_gen_map_close(g);
 	leaf_done(w);

@@ -22,7 +22,7 @@ static void print_missing(FILE *f, const struct trust *t)
 
 		if (p->mechanism)
 			continue;
-		text_escape(reason, sizeof(reason), p->reason);
+		text_escape(reason, sizeof(reason), p->reason ? p->reason : "");
 		fprintf(f, "%s%s missing: %s", between, events[p->event].name,
 			*reason ? reason : "unknown reason");
 		between = "; ";

@@ -349,10 +349,8 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 	size_t i, n = 0;
 
 	t->probe = calloc(s->progs + EVENT_MAX, sizeof(*t->probe));
-	if (!t->probe) {
-		err("session", "out of memory");
-		return -1;
-	}
+	if (!t->probe)
+		goto no_memory;
 	for (i = 0; i < s->progs; i++) {
 		const struct plan_event *pe = &s->plan->event[s->prog[i].event];
 		struct probe_state *ps = &t->probe[n];
@@ -362,8 +360,9 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 		n++;
 		ps->event = s->prog[i].event;
 		ps->mechanism = mechanism_name(pe->mech, events[ps->event].point);
-		snprintf(ps->symbol, sizeof(ps->symbol), "%s", s->prog[i].symbol);
-		snprintf(ps->reason, sizeof(ps->reason), "%.127s", pe->reason);
+		ps->symbol = run_text(run, s->prog[i].symbol);
+		if (!ps->symbol)
+			goto no_memory;
 		ps->misses = s->misses[i] == UINT64_MAX ? UINT64_MAX :
 			     s->misses[i] - s->misses_base[i];
 		if (ps->misses != UINT64_MAX)
@@ -375,13 +374,18 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 		if (pe->mech != MECH_NONE || pe->absent)
 			continue;
 		t->probe[n].event = i;
-		snprintf(t->probe[n].reason, sizeof(t->probe[n].reason), "%.127s", pe->reason);
-		n++;
+		t->probe[n].reason = run_text(run, pe->reason);
+		if (!t->probe[n++].reason)
+			goto no_memory;
 	}
 	t->probes = n;
 	t->unmatched = counts_trust(s->counts, TRUST_UNMATCHED);
 	t->map_full = counts_trust(s->counts, TRUST_MAP_FULL);
 	return 0;
+
+no_memory:
+	err("session", "out of memory");
+	return -1;
 }
 
 int session_collect(struct session *s, struct run *run)
