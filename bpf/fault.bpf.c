@@ -129,17 +129,6 @@ ENTRY_BODY(ANON_INSTALL)
 }
 ENTRY_PROGRAMS(ANON_INSTALL)
 
-/* The zero page has no rmap: a read fault that succeeded without one mapped it. */
-EXIT_BODY(ANON_FAULT)
-{
-	struct task_state *st = state_find();
-
-	if (!st || !st->active || (u32)ret || st->attempt_ptes || st->write)
-		return;
-	install_in_fault(st, METHOD_PER_PAGE, 1, false);
-}
-EXIT_PROGRAMS(ANON_FAULT)
-
 ENTRY_BODY(COW_FAULT)
 {
 	struct task_state *st = state_find();
@@ -281,27 +270,37 @@ static __always_inline void refuse(struct task_state *st, u32 backing, u32 reaso
 	count_by(st, METRIC_FAULT_REFUSED, 1, 1);
 }
 
-/* lock_vma_under_rcu(): NULL is a refusal; why, the mmap_lock path will tell. */
-EXIT_BODY(VMA_LOOKUP)
+/*
+ * lock_mm_and_find_vma(mm, address, regs): the mmap_lock path of a fault. From
+ * user space it is taken first only where the per-VMA lock could not be had.
+ */
+ENTRY_BODY(VMA_FIND)
 {
-	struct task_state *st = state_find();
+	struct pt_regs *regs = (void *)a2;
+	struct task_state *st;
 
+	if (!USER_REGS(regs))
+		return;		/* the kernel's own accesses never try the per-VMA lock */
+	st = state_get();
 	if (st)
-		st->lookup_failed = !ret;
+		st->finding = 1;
 }
-EXIT_PROGRAMS(VMA_LOOKUP)
+ENTRY_PROGRAMS(VMA_FIND)
 
-/* lock_mm_and_find_vma(): NULL after a failed lookup: there was no VMA. */
-EXIT_BODY(VMA_FIND)
+EXIT_BODY(VMA_FIND_END)
 {
-	struct task_state *st = state_find();
+	struct task_state *st;
 
-	if (!st || ret || !st->lookup_failed)
+	if (ret)
+		return;		/* handle_mm_fault() follows and tells */
+	st = state_find();
+	if (!st || !st->finding)
 		return;
-	st->lookup_failed = 0;
-	refuse(st, BACKING_OTHER, REASON_NO_VMA);
+	st->finding = 0;
+	if (!st->retrying)
+		refuse(st, BACKING_OTHER, REASON_NO_VMA);
 }
-EXIT_PROGRAMS(VMA_FIND)
+EXIT_PROGRAMS(VMA_FIND_END)
 
 /* handle_mm_fault(vma, address, flags, regs) */
 ENTRY_BODY(FAULT_ENTRY)
@@ -332,6 +331,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->vma = a0;
 	st->hold_ptes = 0;
 	st->attempt_ptes = 0;
+	st->attempt_locks = st->locks;
 	st->skip_anon = 0;
 	st->wrprotect = 0;
 	st->pmd = 0;
@@ -362,18 +362,32 @@ ENTRY_BODY(FAULT_ENTRY)
 			st->refusal = REASON_ANON_VMA;
 		else
 			st->refusal = ops ? REASON_MAX : REASON_OTHER;
-	} else if (st->lookup_failed && flags & FAULT_FLAG_USER) {
+	} else if (st->finding && !st->retrying) {
 		/* A stack that grows has no VMA at the address until it has grown. */
-		bool grown = vm_flags & VM_GROWSDOWN && a1 - READ(vma, vm_start) < 1u << page_shift;
+		bool grown = vm_flags & VM_GROWSDOWN &&
+			     a1 - READ(vma, vm_start) < 1u << page_shift;
 
 		refuse(st, grown ? BACKING_OTHER : st->backing,
 		       grown ? REASON_NO_VMA : REASON_VMA_WRITE_LOCKED);
 	}
-	st->lookup_failed = 0;
+	st->finding = 0;
 	count(METRIC_FAULT_ATTEMPTS, slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)), 1);
 	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
+
+/*
+ * The zero page and a page that comes back from swap have no new rmap. Only they
+ * take the lock by pte_offset_map_lock() and yet show no install: a spurious
+ * fault and a NUMA hint take it another way. Without the lock's probe (6.1), a
+ * read that did nothing else is taken for one.
+ */
+static __always_inline bool installed_silently(const struct task_state *st)
+{
+	if (st->attempt_ptes || st->pmd || st->wrprotect)
+		return false;
+	return have_pte_lock ? st->locks != st->attempt_locks : !st->write;
+}
 
 EXIT_BODY(FAULT_EXIT)
 {
@@ -415,10 +429,8 @@ EXIT_BODY(FAULT_EXIT)
 		u32 index;
 
 		outcome = OUTCOME_COMPLETED;
-		/* 6.1 inlines do_anonymous_page(): what else could a read have done? */
-		if (!have_anon_fault && st->backing == BACKING_ANON && !st->write &&
-		    !st->attempt_ptes && !st->pmd && !st->wrprotect)
-			install_in_fault(st, METHOD_PER_PAGE, 1, true);
+		if (st->backing == BACKING_ANON && installed_silently(st))
+			install_in_fault(st, METHOD_PER_PAGE, 1, !have_pte_lock);
 		index = fault_index(st->backing, st->method, st->trigger);
 		count(METRIC_FAULT_COMPLETED, slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
 		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);

@@ -33,6 +33,13 @@ struct pt_regs;
 #error "no register layout for this machine"
 #endif
 
+/* Does the frame say that user space was running? */
+#if defined(__TARGET_ARCH_x86)
+#define USER_REGS(regs)		(READ(regs, cs) & 3)
+#else
+#define USER_REGS(regs)		(!(READ((struct user_pt_regs *)(regs), pstate) & 0xf))
+#endif
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct task_struct {

@@ -19,7 +19,6 @@ const volatile __u8 known_ops_backing[KNOWN_OPS_MAX];
 const volatile bool observe_all;		/* every task, not only targets */
 const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
-const volatile bool have_anon_fault;		/* ANON_FAULT is attached */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile bool by_vm_ops;			/* count by vm_operations_struct as well */
 const volatile __u32 page_shift = 12;
@@ -37,12 +36,12 @@ struct task_state {
 	u8 active, backing, trigger;
 	u32 flags;		/* FAULT_FLAG_ */
 	u64 vma, address, attempt_start;
-	u32 attempt_ptes;
+	u32 attempt_ptes, attempt_locks;
 	u8 write, private_write, wrprotect, skip_anon, pmd;
 	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	/* the logical fault */
 	u8 retrying, method, fault_inferred;
-	u8 lookup_failed;	/* lock_vma_under_rcu() gave NULL */
+	u8 finding;		/* in the mmap_lock path, from user space */
 	u32 fault_ptes;
 	u64 fault_start;
 	/* the page-table-lock hold */

@@ -25,8 +25,6 @@
 	  "set_pte_range,do_set_pte", "PTEs of page-cache pages installed (6.6 renamed it)") \
 	X(ANON_INSTALL,	"anon install",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "folio_add_new_anon_rmap,page_add_new_anon_rmap", "a new anonymous folio mapped") \
-	X(ANON_FAULT,	"anon fault",	EXIT,	FIRST,	QUIET, "",			\
-	  "do_anonymous_page", "tells the zero page; inlined before 6.12: inferred")	\
 	X(COW_FAULT,	"write-protect fault", ENTRY, FIRST, USEFUL, "",		\
 	  "do_wp_page,wp_page_copy", "a write to a read-only PTE")			\
 	X(PMD_FILE,	"file PMD map",	EXIT,	FIRST,	USEFUL, "",			\
@@ -40,10 +38,10 @@
 	  "filemap_map_pages,bpf_map_mmap_pages", "a window is mapped around a fault")	\
 	X(MAP_PAGES_END, "fault-around end", EXIT, ALL,	USEFUL, "",			\
 	  "filemap_map_pages,bpf_map_mmap_pages", "the window is done")			\
-	X(VMA_LOOKUP,	"per-VMA lock",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq", \
-	  "lock_vma_under_rcu", "a per-VMA lock tried; none before 6.4")		\
-	X(VMA_FIND,	"mmap_lock and VMA", EXIT, FIRST, USEFUL, "",			\
-	  "lock_mm_and_find_vma", "the mmap_lock path of a fault")			\
+	X(VMA_FIND,	"mmap_lock path", ENTRY, FIRST, USEFUL, "vm_area_struct.vm_lock_seq", \
+	  "lock_mm_and_find_vma", "a fault takes mmap_lock; before 6.4 all do")	\
+	X(VMA_FIND_END,	"mmap_lock path end", EXIT, FIRST, USEFUL, "vm_area_struct.vm_lock_seq", \
+	  "lock_mm_and_find_vma", "... and whether there is a VMA")		\
 	X(POPULATE,	"populate",	ENTRY,	ALL,	USEFUL, "",			\
 	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",		\
 	  "MAP_POPULATE, mlock, MADV_POPULATE start")					\

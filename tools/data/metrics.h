@@ -32,7 +32,7 @@
 	  LOWER, 0, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
 	  "attempts that dropped their lock to wait (I/O, userfaultfd) and ran again") \
 	X(FAULT_REFUSED, "fault_refused", FAULT, COUNTER, "calls", REFUSED,	\
-	  LOWER, 1, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_LOOKUP) | EV(VMA_FIND), \
+	  LOWER, 1, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | EV(VMA_FIND_END), \
 	  "attempts refused under the per-VMA lock, by reason")			\
 	X(FAULT_LATENCY, "fault_latency", FAULT, TIME, "ns", FAULT,		\
 	  LOWER, 0, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\

@@ -110,7 +110,6 @@ static void configure(struct session *s)
 	ro->by_vm_ops = s->opts.by_vm_ops;
 	ro->read_memory = plan->can_read;
 	ro->have_pte_lock = plan->event[EVENT_PTE_LOCK].mech != MECH_NONE;
-	ro->have_anon_fault = plan->event[EVENT_ANON_FAULT].mech != MECH_NONE;
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
