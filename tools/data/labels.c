@@ -147,7 +147,7 @@ static void combination(enum shape shape, size_t index, unsigned int *value)
 
 size_t shape_slots(enum shape shape)
 {
-	unsigned int value[SHAPE_LABELS_MAX];
+	unsigned int value[SHAPE_LABELS_MAX] = { 0 };
 	size_t i, n = 0;
 
 	for (i = 0; i < product(shape); i++) {
@@ -171,7 +171,7 @@ void shape_combination(enum shape shape, size_t slot, unsigned int *value)
 
 void shape_fill_slots(uint16_t *slot_of)
 {
-	unsigned int value[SHAPE_LABELS_MAX];
+	unsigned int value[SHAPE_LABELS_MAX] = { 0 };
 	enum shape shape;
 	size_t i;
 
