@@ -55,54 +55,79 @@ __attribute__((noinline)) void touch_all(char *addr, uint64_t pages, bool write)
 
 int bench_oracle(struct bench *b, struct lap *lap, const void *addr, size_t len)
 {
-	if (!b->reader || !oracle_read(b->reader, addr, len, &lap->oracle))
+	if (!b->reader)
 		return 0;
+	if (!oracle_read(b->reader, addr, len, &lap->oracle)) {
+		lap->oracle.rss.anon -= b->rss.anon;
+		lap->oracle.rss.file -= b->rss.file;
+		lap->oracle.rss.shmem -= b->rss.shmem;
+		return 0;
+	}
 	err("--oracle", "cannot read /proc/self/pagemap and smaps: %s", strerror(errno));
 	return EXIT_INTERNAL;
 }
 
-static void region_begin(struct control *control, struct rusage *before)
+struct region {
+	struct rusage usage;
+	uint64_t outside, inside;	/* pgfault before and after the tracer is on */
+};
+
+/* 0 without --oracle. A file that could be opened and read once does not fail later. */
+static uint64_t pgfault(struct bench *b)
 {
-	control_send(control, "enable\n");
-	getrusage(RUSAGE_SELF, before);
+	uint64_t faults = 0;
+
+	if (b->reader)
+		oracle_pgfault(b->reader, &faults);
+	return faults;
 }
 
-static void region_end(struct bench *b, struct control *control, const struct rusage *before)
+static void region_begin(struct bench *b, struct control *control, struct region *r)
+{
+	r->outside = pgfault(b);
+	control_send(control, "enable\n");
+	r->inside = pgfault(b);
+	getrusage(RUSAGE_SELF, &r->usage);
+}
+
+static void region_end(struct bench *b, struct control *control, const struct region *r)
 {
 	struct rusage after;
 
 	getrusage(RUSAGE_SELF, &after);
+	b->pgfault_inside += pgfault(b) - r->inside;
 	control_send(control, "disable\n");
-	b->minflt += after.ru_minflt - before->ru_minflt;
-	b->majflt += after.ru_majflt - before->ru_majflt;
+	b->pgfault_around += pgfault(b) - r->outside;
+	b->minflt += after.ru_minflt - r->usage.ru_minflt;
+	b->majflt += after.ru_majflt - r->usage.ru_majflt;
 }
 
 static int run_laps(struct bench *b, const struct lap_ops *ops, void *ctx,
 		    struct control *control, uint64_t laps)
 {
-	struct rusage before;
+	struct region region;
 	int ret = 0, ret_finish;
 	uint64_t i;
 
 	if (!ops->prepare)
-		region_begin(control, &before);
+		region_begin(b, control, &region);
 	for (i = 0; i < laps && !ret; i++) {
 		if (ops->prepare) {
 			ret = ops->prepare(ctx);
 			if (ret)
 				break;
-			region_begin(control, &before);
+			region_begin(b, control, &region);
 		}
 		ret = ops->lap(ctx, &b->laps[i]);
 		if (ops->prepare) {
-			region_end(b, control, &before);
+			region_end(b, control, &region);
 			ret_finish = ops->finish(ctx);
 			if (!ret)
 				ret = ret_finish;
 		}
 	}
 	if (!ops->prepare)
-		region_end(b, control, &before);
+		region_end(b, control, &region);
 	return ret;
 }
 
@@ -147,7 +172,16 @@ int bench_measure(struct bench *b, const struct lap_ops *ops, void *ctx)
 		return ret;
 	ops->resize(ctx, false);
 	memset(b->laps, 0, b->repeats * sizeof(*b->laps));
-	b->minflt = b->majflt = 0;
+	b->minflt = b->majflt = b->pgfault_inside = b->pgfault_around = 0;
+	if (b->reader) {
+		b->rss_exact = oracle_rss_is_exact(b->reader);
+		if (oracle_rss(b->reader, &b->rss) || oracle_pgfault(b->reader, &b->pgfault_inside)) {
+			err("--oracle", "cannot read /proc/self/status and /proc/vmstat: %s",
+			    strerror(errno));
+			return EXIT_UNOBSERVED;
+		}
+		b->pgfault_inside = 0;
+	}
 	return run_laps(b, ops, ctx, &control, b->repeats);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/param.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 #define FAULT_AROUND_DEFAULT	65536
 
 struct oracle {
-	int pagemap, smaps;
+	int pagemap, smaps, status, vmstat;
 	size_t page_size;
 	char chunk[CHUNK] __attribute__((aligned(8)));
 };
@@ -32,7 +33,9 @@ struct oracle *oracle_open(void)
 	o->page_size = sysconf(_SC_PAGESIZE);
 	o->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	o->smaps = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-	if (o->pagemap >= 0 && o->smaps >= 0)
+	o->status = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	o->vmstat = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	if (o->pagemap >= 0 && o->smaps >= 0 && o->status >= 0 && o->vmstat >= 0)
 		return o;
 	oracle_close(o);
 	return NULL;
@@ -48,6 +51,10 @@ void oracle_close(struct oracle *o)
 		close(o->pagemap);
 	if (o->smaps >= 0)
 		close(o->smaps);
+	if (o->status >= 0)
+		close(o->status);
+	if (o->vmstat >= 0)
+		close(o->vmstat);
 	memory_free(o, sizeof(*o));
 	errno = saved;
 }
@@ -97,9 +104,90 @@ int oracle_read(struct oracle *o, const void *addr, size_t len, struct lap_oracl
 {
 	if (!sum->addr)
 		sum->addr = (uintptr_t)addr;
+	if (oracle_rss(o, &sum->rss))
+		return -1;
 	if (read_pagemap(o, (uintptr_t)addr, len, sum))
 		return -1;
 	return read_smaps(o, (uintptr_t)addr, len, sum);
+}
+
+/* A file of "key number" lines, whole, as a string. */
+static int read_text(struct oracle *o, int fd)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < CHUNK - 1) {
+		n = pread(fd, o->chunk + len, CHUNK - 1 - len, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (!n)
+			break;
+		len += n;
+	}
+	o->chunk[len] = '\0';
+	return 0;
+}
+
+/* The number after "\nKEY"; -1 when there is none. */
+static int64_t number_after(const char *text, const char *key)
+{
+	const char *p = strstr(text, key);
+
+	return p ? strtoll(p + strlen(key), NULL, 10) : -1;
+}
+
+int oracle_rss(struct oracle *o, struct oracle_rss *rss)
+{
+	if (read_text(o, o->status))
+		return -1;
+	rss->anon = number_after(o->chunk, "\nRssAnon:");
+	rss->file = number_after(o->chunk, "\nRssFile:");
+	rss->shmem = number_after(o->chunk, "\nRssShmem:");
+	if (rss->anon >= 0 && rss->file >= 0 && rss->shmem >= 0)
+		return 0;
+	errno = ENODATA;
+	return -1;
+}
+
+#define TRIAL_PAGES 5
+
+bool oracle_rss_is_exact(struct oracle *o)
+{
+	size_t len = TRIAL_PAGES * o->page_size, i;
+	struct oracle_rss before, now;
+	bool exact = false;
+	char *p;
+
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	madvise(p, len, MADV_NOHUGEPAGE);
+	exact = !oracle_rss(o, &before);
+	for (i = 0; i < TRIAL_PAGES && exact; i++) {
+		*(volatile char *)(p + i * o->page_size) = 1;
+		exact = !oracle_rss(o, &now) &&
+			now.anon - before.anon == (int64_t)((i + 1) * o->page_size / 1024);
+	}
+	munmap(p, len);
+	return exact;
+}
+
+int oracle_pgfault(struct oracle *o, uint64_t *faults)
+{
+	int64_t n;
+
+	if (read_text(o, o->vmstat))
+		return -1;
+	n = number_after(o->chunk, "\npgfault ");
+	if (n < 0) {
+		errno = ENODATA;
+		return -1;
+	}
+	*faults = n;
+	return 0;
 }
 
 static void smaps_line(struct smaps *s)

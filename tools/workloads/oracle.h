@@ -8,6 +8,11 @@
 
 #include "workloads/order.h"
 
+/* RssAnon, RssFile and RssShmem of /proc/self/status, in KiB. */
+struct oracle_rss {
+	int64_t anon, file, shmem;
+};
+
 /* What the kernel itself says of a mapping. */
 struct lap_oracle {
 	uint64_t addr;			/* of the (first) mapping */
@@ -16,6 +21,7 @@ struct lap_oracle {
 	uint64_t anon_huge_kib;		/* AnonHugePages */
 	uint64_t shmem_pmd_kib;		/* ShmemPmdMapped */
 	uint64_t file_pmd_kib;		/* FilePmdMapped */
+	struct oracle_rss rss;		/* what the process has more than before the laps */
 };
 
 /* /proc/self/pagemap and smaps, opened, with buffers that are present. */
@@ -29,6 +35,19 @@ void oracle_close(struct oracle *o);
  * that several mappings of one lap add up). Takes no page fault. -1 with errno.
  */
 int oracle_read(struct oracle *o, const void *addr, size_t len, struct lap_oracle *sum);
+
+/* The process's counters now. -1 with errno. */
+int oracle_rss(struct oracle *o, struct oracle_rss *rss);
+
+/*
+ * Are those counters exact on this kernel? They are kept per CPU or per task, and
+ * many releases show the total without what is pending there. Found out by trial:
+ * each of a few pages must be seen as it comes.
+ */
+bool oracle_rss_is_exact(struct oracle *o);
+
+/* pgfault of /proc/vmstat: page faults of the whole system since boot. -1 with errno. */
+int oracle_pgfault(struct oracle *o, uint64_t *faults);
 
 /* Bytes; the kernel's default where debugfs does not show it. */
 uint64_t oracle_fault_around_bytes(void);

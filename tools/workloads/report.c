@@ -36,6 +36,14 @@ static const struct column oracles[] = {
 	{ 0 }
 };
 
+/* Of the process, not the mapping: only where they are exact (rss_exact). */
+static const struct column counters[] = {
+	{ "rss_anon_kib", NULL, LAP(oracle.rss.anon) },
+	{ "rss_file_kib", NULL, LAP(oracle.rss.file) },
+	{ "rss_shmem_kib", NULL, LAP(oracle.rss.shmem) },
+	{ 0 }
+};
+
 static uint64_t lap_value(const struct bench *b, uint64_t i, size_t offset)
 {
 	return *(const uint64_t *)((const char *)&b->laps[i] + offset);
@@ -106,6 +114,12 @@ static void json_oracle(yajl_gen g, const struct bench *b)
 
 	for (c = oracles; c->key; c++)
 		column_array(g, b, c);
+	string(g, "rss_exact");
+	yajl_gen_bool(g, b->rss_exact);
+	for (c = counters; b->rss_exact && c->key; c++)
+		column_array(g, b, c);
+	number(g, "pgfault_inside", b->pgfault_inside);
+	number(g, "pgfault_around", b->pgfault_around);
 	string(g, "addr");
 	yajl_gen_array_open(g);
 	for (i = 0; i < b->repeats; i++) {

@@ -13,6 +13,7 @@
 #include "data/err.h"
 #include "workloads/file.h"
 #include "workloads/memory.h"
+#include "workloads/reach.h"
 #include "workloads/team.h"
 #include "workloads/thp.h"
 #include "workloads/workload.h"
@@ -23,12 +24,13 @@ struct touch {
 	struct bench bench;
 
 	/* As asked for. */
-	const char *backing, *touch, *pattern, *path;
+	const char *backing, *touch, *by, *pattern, *path;
 	uint64_t size, thp, threads;
 	bool overwrite;
 
 	/* Derived. */
-	bool shared, in_file, memfd, random, cow, fork, write, populate_write;
+	bool shared, in_file, memfd, random, cow, fork, beyond, write, populate_write;
+	enum reach reach;
 	bool prepared;		/* mapped and populated before the region */
 	bool held;		/* a child shares the pages */
 	int fd;			/* of a file backing */
@@ -42,6 +44,7 @@ struct touch {
 	char *base;
 	uint64_t mmap_ns;
 	bool populating;
+	int failed;		/* errno of a touch that went wrong; 0: none */
 
 	struct team *team;
 	struct child *child;
@@ -85,6 +88,14 @@ static int check_combination(struct touch *t)
 		err("--threads", "only one thread can do --touch fork");
 		return EXIT_USAGE;
 	}
+	if (t->fork && t->reach != REACH_ACCESS) {
+		err("--by", "--touch fork touches no page: it goes with access only");
+		return EXIT_USAGE;
+	}
+	if (t->beyond && (!t->memfd || t->threads > 1)) {
+		err("--touch", "beyond goes with --backing memfd and one thread");
+		return EXIT_USAGE;
+	}
 	if (t->full.stride > pages) {
 		err("--pattern", "stride=%" PRIu64 " is longer than the mapping of %" PRIu64
 		    " pages", t->full.stride, pages);
@@ -115,7 +126,9 @@ static int parse(struct touch *t, int argc, char **argv)
 		{ "path", 0, OPT_STRING, "FILE", "the file (a temporary one, already unlinked)",
 		  .dest = &t->path },
 		{ "touch", 0, OPT_CHOICE, "HOW", "what is done to each page (write)", &t->touch,
-		  .choices = "read|write|cow|fork" },
+		  .choices = "read|write|cow|fork|beyond" },
+		{ "by", 0, OPT_CHOICE, "WHO", "who does it: the CPU, or the kernel (access)", &t->by,
+		  .choices = "access|gup|populate" },
 		{ "pattern", 0, OPT_STRING, "ORDER", "seq, random or stride=N pages (seq)",
 		  .dest = &t->pattern },
 		{ "size", 's', OPT_SIZE, "BYTES", "size of the mapping (8M)", &t->size,
@@ -157,6 +170,9 @@ static int parse(struct touch *t, int argc, char **argv)
 	t->shared = t->memfd || !strcmp(t->backing, "shmem") || !strcmp(t->backing, "file");
 	t->cow = !strcmp(t->touch, "cow");
 	t->fork = !strcmp(t->touch, "fork");
+	t->beyond = !strcmp(t->touch, "beyond");
+	t->reach = !strcmp(t->by, "gup") ? REACH_GUP :
+		   !strcmp(t->by, "populate") ? REACH_POPULATE : REACH_ACCESS;
 	t->prepared = t->cow || t->fork;
 	/* A private file page is copied because it is the file's, without a child. */
 	t->held = t->cow && !t->in_file;
@@ -183,6 +199,18 @@ static void resize(void *ctx, bool warm_up)
 		t->len = (t->len + t->thp - 1) & ~(t->thp - 1);
 }
 
+static int reach(struct touch *t, char *page, bool write)
+{
+	int e;
+
+	if (t->beyond && t->reach == REACH_ACCESS)
+		return reach_beyond(page);
+	e = reach_page(t->reach, page, t->page_size, write);
+	if (t->beyond)
+		return e == EFAULT ? 0 : e ? e : EEXIST;
+	return e;
+}
+
 static void work(void *arg, unsigned int share)
 {
 	struct touch *t = arg;
@@ -190,8 +218,18 @@ static void work(void *arg, unsigned int share)
 	uint64_t end = order_share(t->order.n, share + 1, t->threads);
 	bool write = t->populating ? t->populate_write : t->write;
 
-	for (; k < end; k++)
-		touch_page(t->base + order_page(&t->order, k) * t->page_size, write);
+	for (; k < end; k++) {
+		char *page = t->base + order_page(&t->order, k) * t->page_size;
+		int e;
+
+		if (t->populating || (t->reach == REACH_ACCESS && !t->beyond)) {
+			touch_page(page, write);
+			continue;
+		}
+		e = reach(t, page, write);
+		if (e)
+			__atomic_store_n(&t->failed, e, __ATOMIC_RELAXED);
+	}
 }
 
 /* An aligned address that is free; nothing else maps memory while the laps run. */
@@ -216,7 +254,7 @@ static int map(struct touch *t)
 		prot |= PROT_WRITE;
 	if (t->memfd) {
 		fd = memfd_create("mmscope-bench", MFD_CLOEXEC);
-		if (fd < 0 || ftruncate(fd, t->len)) {
+		if (fd < 0 || ftruncate(fd, t->beyond ? 0 : t->len)) {
 			err("bench touch", "cannot create a memfd of %zu bytes: %s", t->len,
 			    strerror(errno));
 			goto fail;
@@ -281,11 +319,22 @@ static int lap(void *ctx, struct lap *lap)
 			return ret;
 	}
 	lap->mmap_ns = t->mmap_ns;
+	if (t->beyond)
+		reach_beyond_begin();
 	begin = now_ns();
 	team_run(t->team);
 	lap->touch_ns = now_ns() - begin;
+	if (t->beyond)
+		reach_beyond_end();
 	ret = bench_oracle(&t->bench, lap, t->base, t->len);
-	return unmap(t, lap) ?: ret;
+	ret = unmap(t, lap) ?: ret;
+	if (!ret && t->failed) {
+		err("bench touch", "a page could not be touched by %s: %s", t->by,
+		    t->failed == EEXIST ? "it is there, beyond the end of the file" :
+		    strerror(t->failed));
+		ret = EXIT_UNOBSERVED;
+	}
+	return ret;
 }
 
 static int fork_failed(const char *what)
@@ -381,6 +430,8 @@ static void describe(struct touch *t)
 	b->map_pages = t->size / t->page_size;
 	bench_param_text(b, "backing", t->backing);
 	bench_param_text(b, "touch", t->touch);
+	if (t->reach != REACH_ACCESS)
+		bench_param_text(b, "by", t->by);
 	bench_param_text(b, "pattern", t->pattern);
 	bench_param_number(b, "size", t->size);
 	bench_param_number(b, "threads", t->threads);
@@ -406,7 +457,7 @@ static void count_windows(struct touch *t)
 int workload_touch(int argc, char **argv)
 {
 	struct touch t = {
-		.backing = "anon", .touch = "write", .pattern = "seq", .size = 8 << 20,
+		.backing = "anon", .touch = "write", .by = "access", .pattern = "seq", .size = 8 << 20,
 		.threads = 1, .fd = -1, .page_size = bench_page_size(),
 	};
 	struct lap_ops ops = { .resize = resize, .lap = lap };

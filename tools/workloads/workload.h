@@ -58,6 +58,10 @@ struct bench {
 	struct lap *laps;	/* `repeats` of them, in prefaulted memory */
 	struct oracle *reader;	/* NULL without --oracle */
 	uint64_t minflt, majflt;	/* of this process, over the region */
+	/* With --oracle: faults of the whole system, just inside and just around it. */
+	uint64_t pgfault_inside, pgfault_around;
+	bool rss_exact;
+	struct oracle_rss rss;	/* before the laps */
 	uint64_t *windows;	/* per repeat, or NULL if they say nothing here */
 	uint64_t fault_around_bytes;
 };
