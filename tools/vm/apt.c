@@ -28,6 +28,10 @@ static const char *const keyrings[] = {
 	"/usr/share/keyrings/debian-archive-keyring.pgp",
 };
 
+static const char *const parts[] = { "linux-image-", "linux-binary-", "linux-modules-",
+				     "linux-base-" };
+#define N_PARTS (sizeof(parts) / sizeof(*parts))
+
 struct mirrors {
 	char *main, *security;
 };
@@ -310,7 +314,8 @@ static void take_version(const char *line, void *arg)
 {
 	struct listing *l = arg;
 	struct apt_package *grown, *p;
-	bool split;
+	const char *release = NULL;
+	size_t i, n;
 
 	if (!strncmp(line, "Package: ", 9)) {
 		free(l->name);
@@ -319,15 +324,19 @@ static void take_version(const char *line, void *arg)
 	}
 	if (strncmp(line, "Version: ", 9) || !l->name)
 		return;
-	split = !strncmp(l->name, "linux-binary-", 13);
+	for (i = 0; i < N_PARTS && !release; i++) {
+		n = strlen(parts[i]);
+		if (!strncmp(l->name, parts[i], n))
+			release = l->name + n;
+	}
 	/* linux-image-6.12-cloud-amd64 is no kernel: it depends on the latest. */
-	if (split || (strchr(l->name, '.') && strchr(strchr(l->name, '.') + 1, '.'))) {
+	if (release && strchr(release, '.') && strchr(strchr(release, '.') + 1, '.')) {
 		grown = realloc(l->index->package, (l->index->n + 1) * sizeof(*grown));
 		if (grown) {
 			l->index->package = grown;
 			p = &grown[l->index->n++];
-			p->split = split;
-			p->release = text("%s", l->name + (split ? 13 : 12));
+			p->part = parts[i - 1];
+			p->release = text("%s", release);
 			p->version = text("%s", line + 9);
 		}
 	}
@@ -338,7 +347,7 @@ static void take_version(const char *line, void *arg)
 int apt_list(struct apt *apt, struct apt_index *index)
 {
 	char *search[] = { "apt-cache", "-c", apt->conf, "search", "--names-only",
-			   "^linux-(image|binary)-[0-9][^-]*(-[0-9]+)?-cloud-amd64$", NULL };
+			   "^linux-(image|binary|modules|base)-[0-9][^-]*(-[0-9]+)?-cloud-amd64$", NULL };
 	char **names = calloc(6, sizeof(*names)), *errors = NULL;
 	struct listing l = { .index = index };
 	size_t i;
@@ -378,23 +387,44 @@ void apt_index_free(struct apt_index *index)
 	*index = (struct apt_index){ 0 };
 }
 
-int apt_download(struct apt *apt, const struct apt_package *p, const char *dir, bool quiet)
+static bool in_index(const struct apt_index *index, const char *part, const struct apt_package *p)
 {
-	static const char *const parts[] = { "linux-binary-", "linux-modules-", "linux-base-" };
-	char *args[8] = { "download" }, *what, *doing;
-	int n = 1, ret;
 	size_t i;
 
-	if (p->split) {
-		for (i = 0; i < 3; i++)
+	for (i = 0; i < index->n; i++)
+		if (!strcmp(index->package[i].part, part) &&
+		    !strcmp(index->package[i].release, p->release) &&
+		    !strcmp(index->package[i].version, p->version))
+			return true;
+	return false;
+}
+
+int apt_download(struct apt *apt, const struct apt_index *index, const struct apt_package *p,
+		 const char *dir, bool quiet)
+{
+	char *args[N_PARTS + 2] = { "download" }, *what = NULL, *doing = NULL;
+	bool whole = !strcmp(p->part, "linux-image-");
+	int n = 1, ret = 0;
+	size_t i;
+
+	for (i = 0; i < N_PARTS; i++) {
+		if (whole ? strcmp(parts[i], p->part) : !strcmp(parts[i], "linux-image-"))
+			continue;
+		if (in_index(index, parts[i], p))
 			args[n++] = text("%s%s=%s", parts[i], p->release, p->version);
-	} else {
-		args[n++] = text("linux-image-%s=%s", p->release, p->version);
+		else if (!quiet)
+			warn("kernel %s", "%s%s has left the archive; the kernel goes without",
+			     p->release, parts[i], p->release);
+		else
+			ret = -1;	/* an old index; a new one may say otherwise */
 	}
+	if (ret)
+		goto cleanup;
 	what = text("kernel %s: cannot be downloaded", p->release);
 	doing = text("kernel %s: downloading", p->release);
 	progress(true, "kernel %s: downloading from the Debian archive", p->release);
 	ret = run_apt(apt, what, doing, args, dir, quiet);
+cleanup:
 	while (--n)
 		free(args[n]);
 	free(what);

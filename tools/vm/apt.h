@@ -16,7 +16,7 @@ struct apt;
 struct apt_package {
 	char *release;		/* 7.3.4+deb13-cloud-amd64 */
 	char *version;		/* 7.3.4-1~bpo13+1 */
-	bool split;		/* linux-binary- and so on, not linux-image- */
+	const char *part;	/* "linux-image-", or of a split kernel "linux-binary-" and others */
 };
 
 struct apt_index {
@@ -31,12 +31,17 @@ void apt_close(struct apt *apt);
 long apt_index_age(const struct apt *apt);
 int apt_update(struct apt *apt);
 
-/* The cloud kernels that the indices know. */
+/* The packages of cloud kernels that the indices know. */
 int apt_list(struct apt *apt, struct apt_index *index);
 void apt_index_free(struct apt_index *index);
 
-/* Downloads all packages of that kernel into dir; quiet: a failure prints nothing. */
-int apt_download(struct apt *apt, const struct apt_package *p, const char *dir, bool quiet);
+/*
+ * Downloads the packages of the kernel that p is of into dir. What accompanies
+ * the image (modules, configuration) may have left the archive before it: that is
+ * a warning. quiet: a failure prints nothing.
+ */
+int apt_download(struct apt *apt, const struct apt_index *index, const struct apt_package *p,
+		 const char *dir, bool quiet);
 
 /* What apt or dpkg complained about last, for an error line; never NULL. */
 const char *apt_last_line(char *errors);

@@ -46,10 +46,11 @@ static const struct apt_package *choose(const struct apt_index *index, const cha
 
 	for (i = 0; i < index->n; i++) {
 		p = &index->package[i];
-		if (!matches(p, exact, series))
+		if ((strcmp(p->part, "linux-image-") && strcmp(p->part, "linux-binary-")) ||
+		    !matches(p, exact, series))
 			continue;
 		c = best ? strverscmp(p->release, best->release) : 1;
-		if (c > 0 || (!c && p->split))
+		if (c > 0 || (!c && !strcmp(p->part, "linux-binary-")))
 			best = p;
 	}
 	return best;
@@ -66,8 +67,7 @@ static char *find_deb(const char *dir, const struct apt_package *p, const char *
 	return NULL;
 }
 
-static int unpack(const char *cache, const char *temp, const struct apt_package *p,
-		  const struct pin *pin)
+static int unpack(const char *cache, const char *temp, const struct apt_package *p)
 {
 	static const char *const prefixes[] = { "linux-image-", "linux-binary-", "linux-modules-",
 						"linux-base-" };
@@ -94,11 +94,7 @@ static int unpack(const char *cache, const char *temp, const struct apt_package 
 	path = text("%s/usr/share", root);
 	remove_tree(path);
 	free(path);
-	info = text("version %s\nfrom %s%s\n%s%s%s", p->version,
-		    p->split ? "linux-binary-" : "linux-image-", p->release,
-		    pin && strcmp(pin->release, p->release) ? "instead-of " : "",
-		    pin && strcmp(pin->release, p->release) ? pin->version : "",
-		    pin && strcmp(pin->release, p->release) ? "\n" : "");
+	info = text("version %s\npackage %s%s\n", p->version, p->part, p->release);
 	path = text("%s/info", root);
 	final = text("%s/kernels/%s", cache, p->release);
 	if (!ret && write_file(path, info, strlen(info))) {
@@ -208,7 +204,7 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 			kernel_put(k);
 			break;
 		}
-		if (p && !apt_download(apt, p, temp, !refreshed))
+		if (p && !apt_download(apt, &index, p, temp, !refreshed))
 			break;
 		if (interrupted() || (p && refreshed))
 			goto cleanup;
@@ -225,7 +221,7 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 	{
 		struct kernel *k = kernel_cached(cache, p->release);
 
-		ret = k ? 0 : unpack(cache, temp, p, pin);
+		ret = k ? 0 : unpack(cache, temp, p);
 		kernel_put(k);
 	}
 cleanup:

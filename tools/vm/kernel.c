@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 
 /* Offsets of the x86 boot protocol's header. */
 #define SETUP_MAGIC_AT		0x202	/* "HdrS" */
+#define SETUP_SECTORS_AT	0x1f1	/* 512-byte sectors of setup code behind the first */
+#define SETUP_SIZE_AT		0x1f4	/* of the rest, in units of 16 bytes */
 #define SETUP_VERSION_AT	0x20e	/* where the version string is, minus 0x200 */
 
 static bool exists(const char *path)
@@ -125,6 +128,9 @@ static int from_image(const char *path, struct kernel **kernel)
 	char head[0x200 + 0x10000], *slash;
 	struct kernel *k = NULL;
 	FILE *f = fopen(path, "re");
+	struct stat st;
+	uint32_t paragraphs;
+	uint64_t size;
 	size_t n, at;
 
 	if (!f) {
@@ -133,9 +139,18 @@ static int from_image(const char *path, struct kernel **kernel)
 	}
 	n = fread(head, 1, sizeof(head) - 1, f);
 	head[n] = 0;
+	fstat(fileno(f), &st);
 	fclose(f);
 	if (n < SETUP_VERSION_AT + 2 || memcmp(head + SETUP_MAGIC_AT, "HdrS", 4)) {
 		err("kernel %s", "is not a bzImage", path);
+		return EXIT_NO_EXEC;
+	}
+	/* It would boot into silence. */
+	memcpy(&paragraphs, head + SETUP_SIZE_AT, sizeof(paragraphs));
+	size = ((unsigned char)head[SETUP_SECTORS_AT] + 1) * 512 + 16 * (uint64_t)paragraphs;
+	if ((uint64_t)st.st_size < size) {
+		err("kernel %s", "is cut short: %ju of %ju bytes", path, (uintmax_t)st.st_size,
+		    (uintmax_t)size);
 		return EXIT_NO_EXEC;
 	}
 	k = calloc(1, sizeof(*k));
