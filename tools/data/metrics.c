@@ -3,7 +3,8 @@
 
 #include "data/run.h"
 
-#define ROW(mid, mname, mdomain, mkind, munit, mshape, mbetter, mexact, mprimary, mevents, mhelp) \
+#define ROW(mid, mname, mdomain, mkind, munit, mshape, mbetter, mexact, mprimary, malign, mmargin, \
+	    mevents, mhelp)						\
 	[METRIC_##mid] = {						\
 		.id	 = METRIC_##mid,				\
 		.name	 = mname,					\
@@ -14,6 +15,8 @@
 		.better	 = BETTER_##mbetter,				\
 		.exact	 = mexact,					\
 		.primary = mprimary,					\
+		.align	 = ALIGN_##malign,				\
+		.margin	 = mmargin,					\
 		.events	 = mevents,					\
 		.help	 = mhelp,					\
 	},

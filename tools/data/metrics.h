@@ -7,12 +7,17 @@
  * JSON, `mmscope list`, the metric reference and the BPF storage derive from
  * the row. Includable from BPF: no libc.
  *
- * X(id, name, domain, kind, unit, shape, better, exact, primary, events, help)
+ * X(id, name, domain, kind, unit, shape, better, exact, primary, align, margin, events, help)
  *   kind    COUNTER, TIME (histogram of nanoseconds), BATCH (histogram of
  *           small whole numbers), RATIO (derived: see metrics.c)
  *   better  LOWER, HIGHER or NEITHER: the direction that diff calls better
  *   exact   1 when a workload of known work must always give the same value
  *   primary 1 when it decides a comparison unless the user names others
+ *   align   what may differ between runs of the same work because fault-around's
+ *           windows lie otherwise: NONE, FAULTS (one for the window, one for each
+ *           page table) or PAGES (as many windows)
+ *   margin  per cent: a smaller change is no change when it is compared with
+ *           statistics, which exact counts are not
  *   events  the events (data/events.h) whose runs count it: all are needed, and
  *           their lost runs widen the value to an interval
  */
@@ -20,54 +25,55 @@
 
 #define METRICS(X)								\
 	X(FAULT_ATTEMPTS, "fault_attempts", FAULT, COUNTER, "calls", ATTEMPT,	\
-	  LOWER, 1, 0, EV(FAULT_ENTRY),						\
+	  LOWER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY),				\
 	  "calls of handle_mm_fault")						\
 	X(FAULT_COMPLETED, "fault_completed", FAULT, COUNTER, "faults", COMPLETED, \
-	  LOWER, 1, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
+	  LOWER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "logical faults that succeeded, after all their attempts")		\
 	X(FAULT_FAILED, "fault_failed", FAULT, COUNTER, "faults", ATTEMPT,	\
-	  LOWER, 1, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
+	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "faults that ended in an error (SIGBUS, SIGSEGV, out of memory)")	\
 	X(FAULT_RETRIED, "fault_retried", FAULT, COUNTER, "calls", ATTEMPT,	\
-	  LOWER, 0, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "attempts that dropped their lock to wait (I/O, userfaultfd) and ran again") \
 	X(FAULT_REFUSED, "fault_refused", FAULT, COUNTER, "calls", REFUSED,	\
-	  LOWER, 1, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | EV(VMA_FIND_END), \
+	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | EV(VMA_FIND_END), \
 	  "attempts refused under the per-VMA lock, by reason")			\
 	X(FAULT_LATENCY, "fault_latency", FAULT, TIME, "ns", FAULT,		\
-	  LOWER, 0, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "first attempt to completion of a logical fault")			\
 	X(FAULT_ATTEMPT_LATENCY, "fault_attempt_latency", FAULT, TIME, "ns", OUTCOME, \
-	  LOWER, 0, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT),			\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "one call of handle_mm_fault, by what came of it")			\
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
-	  NEITHER, 1, 0, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) |	\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) | \
 	  EV(EAGER_PAGE) | EV(EAGER_PAGES),					\
 	  "page-table entries installed by faults and at mmap time")		\
 	X(PTES_PER_HOLD, "ptes_per_hold", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) |	\
+	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) | \
 	  EV(EAGER_PAGE) | EV(EAGER_PAGES) | EV(PTE_LOCK),			\
 	  "PTEs installed per acquisition of the page-table lock")		\
 	X(PTES_PER_FAULT, "ptes_per_fault", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 0, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) |	\
+	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
 	  EV(ANON_INSTALL),							\
 	  "PTEs installed per logical fault that installed any")		\
 	X(PMD_MAPS, "pmd_maps", FAULT, COUNTER, "maps", ATTEMPT,		\
-	  HIGHER, 1, 0, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON),		\
+	  HIGHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON),	\
 	  "huge pages mapped by one PMD entry")					\
 	X(FAULT_AROUND_ASKED, "fault_around_asked", FAULT, COUNTER, "pages", BACKING, \
-	  NEITHER, 1, 0, EV(FAULT_ENTRY) | EV(MAP_PAGES),			\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES),		\
 	  "pages of the windows that fault-around was asked for")		\
 	X(FAULT_AROUND_MAPPED, "fault_around_mapped", FAULT, COUNTER, "ptes", BACKING, \
-	  HIGHER, 1, 0, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL),	\
+	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL), \
 	  "PTEs that fault-around installed (a large folio may exceed its window)") \
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
-	  NEITHER, 1, 0, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL) | EV(MAP_PAGES_READ), \
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL) | EV(MAP_PAGES_READ), \
 	  "PTEs of the windows that were present already")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };
 enum metric_better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };
+enum metric_align { ALIGN_NONE, ALIGN_FAULTS, ALIGN_PAGES };
 
 #define METRIC_ENUM(id, ...)	METRIC_##id,
 enum metric_id { METRICS(METRIC_ENUM) METRIC_MAX };

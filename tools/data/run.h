@@ -22,6 +22,8 @@ struct metric {
 	enum shape shape;
 	enum metric_better better;
 	bool exact, primary;
+	enum metric_align align;
+	unsigned int margin;	/* per cent */
 	uint32_t events;	/* bit EVENT_x */
 	const char *help;
 };
