@@ -44,7 +44,7 @@
 	  "first attempt to completion of a logical fault")			\
 	X(FAULT_ATTEMPT_LATENCY, "fault_attempt_latency", FAULT, TIME, "ns", OUTCOME, \
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
-	  "one call of handle_mm_fault, by what came of it")			\
+	  "one call of handle_mm_fault, of faults that took several or failed, by outcome") \
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) | \
 	  EV(EAGER_PAGE) | EV(EAGER_PAGES),					\

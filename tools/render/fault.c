@@ -71,7 +71,7 @@ bool fault_rows(const struct run *run, const struct view *view, struct row **row
 
 /* ---- columns ---- */
 
-enum cell { COUNT, REFUSED, HOLDS, MEAN, P50, P99 };
+enum cell { COUNT, REFUSED, PMDS, HOLDS, MEAN, P50, P99 };
 
 struct column {
 	const char *head;
@@ -87,6 +87,8 @@ static const struct column populated[] = {
 	{ "holds", HOLDS, METRIC_PTES_PER_HOLD, NULL },
 	{ "PTEs/hold", MEAN, METRIC_PTES_PER_HOLD, NULL },
 	{ "PTEs/fault", MEAN, METRIC_PTES_PER_FAULT, NULL },
+	{ "PMD maps", PMDS, METRIC_PMD_MAPS, NULL },
+#define LATENCY_COLUMNS	2	/* only where no table of latencies follows */
 	{ "p50", P50, METRIC_FAULT_LATENCY, NULL },
 	{ "p99", P99, METRIC_FAULT_LATENCY, NULL },
 };
@@ -98,7 +100,23 @@ static const struct column attempted[] = {
 	{ "refused", REFUSED, METRIC_FAULT_REFUSED, NULL },
 	{ "retried", COUNT, METRIC_FAULT_RETRIED, NULL },
 	{ "failed", COUNT, METRIC_FAULT_FAILED, NULL },
+};
+
+/* What is counted by vm_ops carries no other label: no kind, no reason. */
+static const struct column populated_by_ops[] = {
+	{ "faults", COUNT, METRIC_FAULT_COMPLETED, NULL },
+	{ "PTEs", COUNT, METRIC_PTES_INSTALLED, NULL },
+	{ "holds", HOLDS, METRIC_PTES_PER_HOLD, NULL },
+	{ "PTEs/hold", MEAN, METRIC_PTES_PER_HOLD, NULL },
 	{ "PMD maps", COUNT, METRIC_PMD_MAPS, NULL },
+};
+
+static const struct column attempted_by_ops[] = {
+	{ "attempts", COUNT, METRIC_FAULT_ATTEMPTS, NULL },
+	{ "completed", COUNT, METRIC_FAULT_COMPLETED, NULL },
+	{ "refused", COUNT, METRIC_FAULT_REFUSED, NULL },
+	{ "retried", COUNT, METRIC_FAULT_RETRIED, NULL },
+	{ "failed", COUNT, METRIC_FAULT_FAILED, NULL },
 };
 
 #define COLUMNS(table)	(sizeof(table) / sizeof(*(table)))
@@ -114,12 +132,14 @@ static bool shape_has(enum shape shape, enum label label)
 	return false;
 }
 
-/* Does the metric tell the label at all? vm_ops is told by the samples alone. */
-static bool tells(const struct run *run, enum metric_id metric, enum label label)
+/* Does the column tell the label at all? vm_ops is told by the samples alone. */
+static bool tells(const struct run *run, const struct column *c, enum label label)
 {
+	enum metric_id metric = c->metric;
 	size_t i;
 
-	if (label == LABEL_MAX || shape_has(metrics[metric].shape, label))
+	if (label == LABEL_MAX || shape_has(metrics[metric].shape, label) ||
+	    (c->cell == PMDS && label == LABEL_METHOD))
 		return true;
 	for (i = 0; i < run->samples; i++)
 		if (run->sample[i].metric->id == metric && run->sample[i].label[label])
@@ -142,6 +162,14 @@ static bool read_count(const struct run *run, const struct column *c, const char
 {
 	if (c->cell == REFUSED)
 		return fault_refused_attempts(run, want, t);
+	/* Huge pages carry no method: theirs is the one that is named after them. */
+	if (c->cell == PMDS && want[LABEL_METHOD]) {
+		if (strcmp(want[LABEL_METHOD], label_values(LABEL_METHOD)[METHOD_PMD])) {
+			memset(t, 0, sizeof(*t));
+			return true;
+		}
+		want[LABEL_METHOD] = NULL;
+	}
 	return run_total(run, c->metric, want, t, NULL);
 }
 
@@ -154,7 +182,7 @@ static bool is_empty(const struct run *run, const struct column *c, const struct
 	unsigned int flags;
 
 	with_kind(c, row, want);
-	if (c->cell <= REFUSED)
+	if (c->cell <= PMDS)
 		return !read_count(run, c, want, &t) || !t.value;
 	return !run_hist(run, c->metric, want, &h, &flags, NULL) || !h.count;
 }
@@ -170,7 +198,7 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 	uint64_t low, high;
 
 	with_kind(c, row, want);
-	if (c->cell <= REFUSED) {
+	if (c->cell <= PMDS) {
 		if (!read_count(run, c, want, &t)) {
 			*dash = true;
 			table_cell(table, "-");
@@ -218,6 +246,23 @@ static void print_legend(FILE *f, const struct view *view, unsigned int used, bo
 		text_wrap(f, view, NULL, 0, text + 2);
 }
 
+/* A mean or percentile of which there is none in any row is no column. */
+static bool is_shown(const struct run *run, const struct column *c, const struct row *row,
+		     size_t rows)
+{
+	const char *want[LABEL_MAX];
+	unsigned int flags;
+	struct hist h;
+	size_t i;
+
+	for (i = 0; c->cell > HOLDS && i < rows; i++) {
+		with_kind(c, &row[i], want);
+		if (!run_hist(run, c->metric, want, &h, &flags, NULL) || h.count)
+			return true;
+	}
+	return c->cell <= HOLDS;
+}
+
 static void print_rows(FILE *f, const struct run *run, const struct view *view,
 		       const char *title, const struct column *column, size_t columns,
 		       const struct row *row, size_t rows, enum label first, enum label second)
@@ -229,11 +274,12 @@ static void print_rows(FILE *f, const struct run *run, const struct view *view,
 	size_t i, c, n = 0, left = second == LABEL_MAX ? 1 : 2;
 
 	for (c = 0; c < columns; c++)
-		if (tells(run, column[c].metric, first) && tells(run, column[c].metric, second))
+		if (tells(run, &column[c], first) && tells(run, &column[c], second) &&
+		    is_shown(run, &column[c], row, rows))
 			shown[n++] = &column[c];
 	t.left = left;
 	t.columns = left + n;
-	t.keep = t.columns > 2 && shown[n - 1]->cell == P99 ? t.columns - 2 : 0;
+	t.keep = n && shown[n - 1]->cell == P99 ? t.columns - 2 : 0;
 	table_cell(&t, "%s", label_name(first));
 	if (second != LABEL_MAX)
 		table_cell(&t, "%s", label_name(second));
@@ -263,7 +309,8 @@ static void print_rows(FILE *f, const struct run *run, const struct view *view,
 	table_free(&t);
 }
 
-static void print_tables(FILE *f, const struct run *run, const struct view *view)
+static void print_tables(FILE *f, const struct run *run, const struct view *view,
+			 bool latencies_follow)
 {
 	struct row *row, backing[BACKING_MAX] = { 0 };
 	enum label first, second;
@@ -273,7 +320,18 @@ static void print_tables(FILE *f, const struct run *run, const struct view *view
 		fputs("(no tables: out of memory)\n", f);
 		return;
 	}
-	print_rows(f, run, view, "Populated", populated, COLUMNS(populated), row, n, first, second);
+	if (first == LABEL_VM_OPS) {
+		print_rows(f, run, view, "Populated", populated_by_ops, COLUMNS(populated_by_ops),
+			   row, n, first, second);
+		print_rows(f, run, view, "Attempts", attempted_by_ops, COLUMNS(attempted_by_ops),
+			   row, n, first, second);
+		free(row);
+		return;
+	}
+	print_rows(f, run, view,
+		   latencies_follow ? "Populated" : "Populated (p50, p99: latency of the faults)",
+		   populated, COLUMNS(populated) - (latencies_follow ? LATENCY_COLUMNS : 0),
+		   row, n, first, second);
 	if (second == LABEL_MAX && first != LABEL_METHOD) {
 		print_rows(f, run, view, "Attempts", attempted, COLUMNS(attempted), row, n, first,
 			   LABEL_MAX);
@@ -346,25 +404,38 @@ static void print_headline(FILE *f, const struct run *run, const struct view *vi
 	text_wrap(f, view, "1", 0, clean);
 }
 
-/* Where and what: one line, cut to the width. */
+static void print_cut(FILE *f, const struct view *view, const char *line)
+{
+	char clean[TEXT_WIDTH + 1];
+	size_t width = view_width(view), len;
+
+	text_escape(clean, width + 1 < sizeof(clean) ? width + 1 : sizeof(clean), line);
+	/* An argument may end in white space; a line does not. */
+	for (len = strlen(clean); len && clean[len - 1] == ' '; len--)
+		;
+	fprintf(f, "%.*s\n", (int)len, clean);
+}
+
+/* Where and what: a line each, cut to the width. */
 static void print_context(FILE *f, const struct recording *rec, const struct run *run,
 			  const struct view *view)
 {
 	const struct machine *m = &rec->machine;
-	char line[2048], clean[TEXT_WIDTH + 1];
-	size_t len, i, width = view_width(view);
+	char line[2048];
+	size_t len, i;
 
-	len = snprintf(line, sizeof(line), "kernel %s, %u CPU%s, %s, %s",
-		       *m->release ? m->release : "unknown", m->cpus_online,
-		       m->cpus_online == 1 ? "" : "s",
-		       !strcmp(m->virt, "none") ? "bare metal" : *m->virt ? m->virt : "unknown",
-		       text_time(run->wall_ns).s);
-	if (rec->command)
-		len += snprintf(line + len, sizeof(line) - len, ", command:");
-	for (i = 0; rec->command && rec->command[i] && len < sizeof(line); i++)
+	snprintf(line, sizeof(line), "kernel %s, %u CPU%s, %s, %s",
+		 *m->release ? m->release : "unknown", m->cpus_online,
+		 m->cpus_online == 1 ? "" : "s",
+		 !strcmp(m->virt, "none") ? "bare metal" : *m->virt ? m->virt : "unknown",
+		 text_time(run->wall_ns).s);
+	print_cut(f, view, line);
+	if (!rec->command)
+		return;
+	len = snprintf(line, sizeof(line), "command:");
+	for (i = 0; rec->command[i] && len < sizeof(line); i++)
 		len += snprintf(line + len, sizeof(line) - len, " %s", rec->command[i]);
-	text_escape(clean, width + 1 < sizeof(clean) ? width + 1 : sizeof(clean), line);
-	fprintf(f, "%s\n", clean);
+	print_cut(f, view, line);
 }
 
 /* The interval's place in time: local time of its start, and its length. */
@@ -385,10 +456,11 @@ static void print_brief(FILE *f, const struct recording *rec, const struct run *
 {
 	print_interval(f, run);
 	print_headline(f, run, view);
-	print_tables(f, run, view);
+	print_tables(f, run, view, false);
 	if (any_unavailable(run))
 		print_unavailable(f, run, view);
 	text_trust(f, &rec->machine, &run->trust, view);
+	fputc('\n', f);		/* between this interval and the next */
 }
 
 void text_fault(FILE *f, const struct recording *rec, const struct view *view)
@@ -397,15 +469,12 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 	size_t i;
 
 	if (view->brief || rec->runs > 1) {
-		for (i = 0; i < rec->runs; i++) {
-			if (i)
-				fputc('\n', f);
+		for (i = 0; i < rec->runs; i++)
 			print_brief(f, rec, rec->run[i], view);
-		}
 	} else if (run) {
 		print_headline(f, run, view);
 		print_context(f, rec, run, view);
-		print_tables(f, run, view);
+		print_tables(f, run, view, true);
 		fault_refusals(f, run, view);
 		fault_around(f, run, view);
 		fault_batches(f, run, view);

@@ -11,9 +11,11 @@
  */
 void fault_headline(const struct run *run, char *out, size_t size);
 
+/* A refusal for a VMA that is write-locked or missing never reaches handle_mm_fault. */
+bool fault_is_attempt(enum reason reason);
+
 /*
- * Refusals that were attempts: those for a VMA that is write-locked or missing
- * never reach handle_mm_fault. want[LABEL_REASON] must be NULL. False: unavailable.
+ * Refusals that were attempts; want[LABEL_REASON] must be NULL. False: unavailable.
  */
 bool fault_refused_attempts(const struct run *run, const char *const *want, struct total *refused);
 

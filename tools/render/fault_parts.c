@@ -34,6 +34,8 @@ static void refusals_of(FILE *f, const struct run *run, const struct view *view,
 		if (t.value != all.value)
 			len += snprintf(text + len, sizeof(text) - len, " %s", text_total(&t).s);
 	}
+	if (!fault_is_attempt(reason))
+		snprintf(text + len, sizeof(text) - len, " (before any attempt)");
 	fputs("  ", f);
 	text_wrap(f, view, NULL, 4, text + 2);
 }
@@ -42,21 +44,25 @@ static void print_cost(FILE *f, const struct run *run)
 {
 	static const enum outcome extra[] = { OUTCOME_REFUSED, OUTCOME_RETRIED };
 	const char *want[LABEL_MAX] = { NULL };
-	struct hist all, h;
-	unsigned int flags, all_flags;
+	unsigned int flags, fault_flags;
+	struct hist faults, h;
+	bool known;
 	size_t i;
 
-	if (!run_hist(run, METRIC_FAULT_ATTEMPT_LATENCY, NULL, &all, &all_flags, NULL))
-		return;
+	known = run_hist(run, METRIC_FAULT_LATENCY, NULL, &faults, &fault_flags, NULL);
 	for (i = 0; i < sizeof(extra) / sizeof(*extra); i++) {
 		want[LABEL_OUTCOME] = value_name(LABEL_OUTCOME, extra[i]);
 		if (!run_hist(run, METRIC_FAULT_ATTEMPT_LATENCY, want, &h, &flags, NULL) ||
 		    !h.count)
 			continue;
-		fprintf(f, "  %s %s attempts took %s%s, %s of the %s in all attempts\n",
-			text_count(h.count).s, want[LABEL_OUTCOME],
-			flags & SAMPLE_LOWER_BOUND ? "at least " : "", text_time(h.sum).s,
-			text_percent(h.sum, all.sum).s, text_time(all.sum).s);
+		fprintf(f, "  %s %s attempt%s took %s%s", text_count(h.count).s,
+			want[LABEL_OUTCOME], h.count == 1 ? "" : "s",
+			flags & SAMPLE_LOWER_BOUND ? "at least " : "", text_time(h.sum).s);
+		/* A fault that is still to be completed is no part of the whole. */
+		if (known && h.sum <= faults.sum)
+			fprintf(f, ", %s of the %s in completed faults",
+				text_percent(h.sum, faults.sum).s, text_time(faults.sum).s);
+		fputc('\n', f);
 	}
 }
 
@@ -271,7 +277,7 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 	struct row *row = NULL;
 	struct hist h;
 	unsigned int flags;
-	size_t n, i, lines = 0;
+	size_t n, i, lines = 0, attempts;
 
 	if (!fault_rows(run, view, &row, &n, &first, &second)) {
 		fputs("(no latencies: out of memory)\n", f);
@@ -291,7 +297,7 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 		latency_cells(&t, &h, flags);
 		lines++;
 	}
-	for (i = 0; i < OUTCOME_MAX; i++) {
+	for (i = 0, attempts = lines; i < OUTCOME_MAX; i++) {
 		want[LABEL_OUTCOME] = value_name(LABEL_OUTCOME, i);
 		if (!run_hist(run, METRIC_FAULT_ATTEMPT_LATENCY, want, &h, &flags, NULL) ||
 		    !h.count)
@@ -304,6 +310,9 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 		fputc('\n', f);
 		table_print(f, view, &t);
 	}
+	/* One attempt and no more is what a latency without attempts is of. */
+	if (lines > attempts)
+		fputs("attempts: of faults that took more than one, or failed\n", f);
 	table_free(&t);
 	free(row);
 }

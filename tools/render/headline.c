@@ -81,7 +81,7 @@ static void read_installs(const struct run *run, struct story *s)
 		s->hold_flags |= SAMPLE_SATURATED;
 }
 
-static bool is_attempt(enum reason reason)
+bool fault_is_attempt(enum reason reason)
 {
 	return reason != REASON_VMA_WRITE_LOCKED && reason != REASON_NO_VMA;
 }
@@ -95,7 +95,7 @@ bool fault_refused_attempts(const struct run *run, const char *const *want, stru
 	memcpy(with, want, sizeof(with));
 	memset(refused, 0, sizeof(*refused));
 	for (r = 0; r < REASON_MAX; r++) {
-		if (!is_attempt(r))
+		if (!fault_is_attempt(r))
 			continue;
 		with[LABEL_REASON] = label_values(LABEL_REASON)[r];
 		if (!run_total(run, METRIC_FAULT_REFUSED, with, &t, NULL))
@@ -162,7 +162,7 @@ static void say_reason(struct sentence *out, const struct run *run, const struct
 
 	want[LABEL_BACKING] = label_values(LABEL_BACKING)[s->backing];
 	for (r = 0; r < REASON_MAX; r++) {
-		if (!is_attempt(r))
+		if (!fault_is_attempt(r))
 			continue;
 		want[LABEL_REASON] = label_values(LABEL_REASON)[r];
 		if (!run_total(run, METRIC_FAULT_REFUSED, want, &t, NULL) || !t.value)
