@@ -73,10 +73,23 @@ void hist_merge(struct hist *to, const struct hist *from)
 	size_t i;
 
 	for (i = 0; i < hist_buckets(from->kind); i++)
-		if (from->bucket[i])
-			hist_add(to, i, from->bucket[i]);
+		to->bucket[i] = sat_add(to->bucket[i], from->bucket[i], &to->saturated);
+	/* Not from the buckets: what is counted by an open label has none. */
+	to->count = sat_add(to->count, from->count, &to->saturated);
 	hist_add_sum(to, from->sum);
 	to->saturated |= from->saturated;
+}
+
+void hist_unpack(struct hist *to, const struct hist_packed *from)
+{
+	size_t i;
+
+	hist_init(to, from->kind);
+	for (i = 0; i < from->buckets; i++)
+		to->bucket[from->of[i].bucket] = from->of[i].count;
+	to->count = from->count;
+	to->sum = from->sum;
+	to->saturated = from->saturated;
 }
 
 bool hist_percentile(const struct hist *h, double p, uint64_t *low, uint64_t *high)

@@ -87,6 +87,18 @@ struct hist {
 			HIST_BATCH_BUCKETS : HIST_TIME_BUCKETS];
 };
 
+/* The buckets that are not empty, in order: what is kept of a histogram in a file. */
+struct hist_packed {
+	enum hist_kind kind;
+	bool saturated;
+	uint64_t count, sum;
+	size_t buckets;
+	struct {
+		uint64_t count;
+		uint32_t bucket;
+	} of[];
+};
+
 #define HIST_VALUE_MAX	INT64_MAX	/* largest number in a report or file */
 
 size_t hist_buckets(enum hist_kind kind);
@@ -97,6 +109,7 @@ void hist_init(struct hist *h, enum hist_kind kind);
 void hist_add(struct hist *h, size_t bucket, uint64_t n);
 void hist_add_sum(struct hist *h, uint64_t sum);
 void hist_merge(struct hist *to, const struct hist *from);
+void hist_unpack(struct hist *to, const struct hist_packed *from);
 /*
  * Bounds of the bucket that holds percentile p (0 < p <= 100); nearest rank.
  * False when the histogram is empty. *high is 0 in the overflow: print ">= low".

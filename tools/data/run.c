@@ -16,8 +16,10 @@ void run_free(struct run *run)
 
 	if (!run)
 		return;
-	for (i = 0; i < run->samples; i++)
+	for (i = 0; i < run->samples; i++) {
 		free(run->sample[i].hist);
+		free(run->sample[i].packed);
+	}
 	for (i = 0; i < run->values; i++) {
 		free(run->value[i].name);
 		free(run->value[i].unit);
@@ -73,6 +75,25 @@ const char *run_text(struct run *run, const char *text)
 	return copy;
 }
 
+int run_add_value(struct run *run, const char *name, double value, const char *unit,
+		  bool lower_better)
+{
+	struct run_value *v = grow(run->value, run->values, sizeof(*v));
+
+	if (!v)
+		return -1;
+	run->value = v;
+	v += run->values;
+	*v = (struct run_value){ strdup(name), strdup(unit), value, lower_better };
+	if (!v->name || !v->unit) {
+		free(v->name);
+		free(v->unit);
+		return -1;
+	}
+	run->values++;
+	return 0;
+}
+
 struct hist *sample_hist(struct sample *s)
 {
 	if (!s->hist) {
@@ -83,6 +104,14 @@ struct hist *sample_hist(struct sample *s)
 	return s->hist;
 }
 
+const struct hist *sample_hist_read(const struct sample *s, struct hist *room)
+{
+	if (s->hist || !s->packed)
+		return s->hist;
+	hist_unpack(room, s->packed);
+	return room;
+}
+
 uint64_t sample_max(const struct sample *s)
 {
 	return s->max > s->value ? s->max : s->value;
@@ -91,6 +120,8 @@ uint64_t sample_max(const struct sample *s)
 bool sample_is_zero(const struct sample *s)
 {
 	if (s->unavailable || s->flags & SAMPLE_LOWER_BOUND)
+		return false;
+	if (s->packed && (s->packed->count || s->packed->sum))
 		return false;
 	return !sample_max(s) && (!s->hist || (!s->hist->count && !s->hist->sum));
 }
@@ -159,6 +190,8 @@ bool run_hist(const struct run *run, enum metric_id metric, const char *const *w
 {
 	enum hist_kind kind = metrics[metric].kind == KIND_TIME ? HIST_TIME : HIST_BATCH;
 	const struct sample *s;
+	const struct hist *h;
+	struct hist room;
 	size_t pos = 0;
 
 	hist_init(hist, kind);
@@ -171,8 +204,9 @@ bool run_hist(const struct run *run, enum metric_id metric, const char *const *w
 			*flags = 0;
 			return false;
 		}
-		if (s->hist)
-			hist_merge(hist, s->hist);
+		h = sample_hist_read(s, &room);
+		if (h)
+			hist_merge(hist, h);
 		*flags |= s->flags;
 	}
 	if (hist->saturated)

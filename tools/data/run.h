@@ -79,6 +79,7 @@ struct sample {
 	unsigned int flags;
 	uint64_t value, max;	/* counters: the truth lies in [value, max] */
 	struct hist *hist;	/* histograms; owned by the run */
+	struct hist_packed *packed;	/* instead of hist where the run was read from a file */
 	/*
 	 * The reason why there is no value (kept by run_text()). Without labels it
 	 * holds for the whole metric, with labels for the combinations that have them.
@@ -133,8 +134,13 @@ void run_free(struct run *run);
 struct sample *run_add(struct run *run, enum metric_id metric);
 /* Keep a copy of `text` for a sample's label; equal texts share one copy. */
 const char *run_text(struct run *run, const char *text);
+/* Append a value that the command printed; texts are copied. -1: no memory. */
+int run_add_value(struct run *run, const char *name, double value, const char *unit,
+		  bool lower_better);
 /* The sample's histogram, allocated empty at the first call. NULL: no memory. */
 struct hist *sample_hist(struct sample *s);
+/* Its histogram, unpacked into *room where that is needed; NULL: it has none. */
+const struct hist *sample_hist_read(const struct sample *s, struct hist *room);
 /* Upper end of a counter's interval: `value` when `max` was not set above it. */
 uint64_t sample_max(const struct sample *s);
 /* Certainly nothing: neither a count, nor a possible one, nor unavailable. */
@@ -174,17 +180,26 @@ struct machine {
 	char config[512];		/* listed config bits, "PREEMPT_LAZY=y HZ=250 ..." */
 };
 
+#define RECORDING_SCHEMA	1	/* raised when a reader must know of a change */
+#define PRIMARIES_MAX	5
+
 struct recording {
 	struct machine machine;
 	char **command;		/* NULL-terminated; NULL: none; owned */
-	const char *primary[5];
+	const char *primary[PRIMARIES_MAX];	/* kept by recording_text(), or static */
 	size_t primaries;
 	struct run **run;	/* owned */
 	size_t runs;
+	struct text_pool *pool;	/* of recording_text() */
 };
 
 struct recording *recording_new(void);
 void recording_free(struct recording *rec);
+/*
+ * A copy of the text that lives as long as the recording; equal texts share one.
+ * For labels and reasons of its runs, too. NULL: no memory.
+ */
+const char *recording_text(struct recording *rec, const char *text, size_t len);
 /* Takes the run. -1: no memory, and the run is still the caller's. */
 int recording_add(struct recording *rec, struct run *run);
 /* Facts of the machine we run on; whatever cannot be read stays unknown. */

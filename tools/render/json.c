@@ -205,7 +205,8 @@ static void put_machine(struct writer *w, const struct machine *m)
 static void put_hist(yajl_gen g, const struct sample *s)
 {
 	static const struct hist none;
-	const struct hist *h = s->hist ? s->hist : &none;
+	struct hist room;
+	const struct hist *h = sample_hist_read(s, &room) ?: &none;
 	uint64_t low, high;
 	size_t i;
 
@@ -253,6 +254,7 @@ static void put_labels(struct writer *w, yajl_gen g, const struct sample *s)
 static bool is_saturated(const struct sample *s)
 {
 	return s->flags & SAMPLE_SATURATED || (s->hist && s->hist->saturated) ||
+	       (s->packed && s->packed->saturated) ||
 	       sample_max(s) > HIST_VALUE_MAX;
 }
 

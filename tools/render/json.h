@@ -7,8 +7,6 @@
 
 #include "data/run.h"
 
-#define RECORDING_SCHEMA	1	/* raised when a reader must know of a change */
-
 /*
  * Write a recording as one JSON object and a newline, and flush. `one_line`
  * puts the whole object on one line; else each sample, run fact and probe has a
