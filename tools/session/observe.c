@@ -2,6 +2,7 @@
 /* One observation: the command, signals, timers, and the control of a region. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,8 +20,10 @@
 #include "data/err.h"
 #include "session/control.h"
 #include "session/observe.h"
+#include "session/values.h"
 
 #define CONTROL_ENV	"MMSCOPE_CONTROL_FD"
+#define KILL_GRACE_NS	2000000000ULL	/* between SIGTERM and SIGKILL */
 #define CONTROL_FD_MIN	10	/* out of the way of the command's own redirections */
 
 static sigset_t old_mask;
@@ -29,14 +32,19 @@ struct observation {
 	struct session *s;
 	const struct observe_options *opts;
 	struct control control;
+	struct values values;
 	int child_control, child_ack;	/* the command's ends of our own pipes */
+	int child_values;
 	int signals, timer;
 	pid_t child;
 	bool running;		/* the command */
 	bool observing, done;
 	int status, ending;	/* exit status of the command; signal that ended us */
+	int ended_by;		/* the first such signal */
 	struct rusage usage;
 	uint64_t start_ns, start_boot_ns, deadline;
+	uint64_t kill_at;	/* the command's time is over then; 0: it has all the time */
+	bool timed_out;
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -127,6 +135,11 @@ static int spawn(struct observation *o)
 	} else {
 		unsetenv(CONTROL_ENV);
 	}
+	if (o->child_values >= 0) {
+		posix_spawn_file_actions_adddup2(&files, o->child_values, o->child_values);
+		snprintf(value, sizeof(value), "%d", o->child_values);
+		setenv(VALUES_ENV, value, 1);
+	}
 	sigemptyset(&defaults);
 	sigaddset(&defaults, SIGPIPE);
 	posix_spawnattr_setsigdefault(&attr, &defaults);
@@ -156,6 +169,8 @@ static int spawn(struct observation *o)
 		close(o->child_control);
 		close(o->child_ack);
 	}
+	if (o->child_values >= 0)
+		close(o->child_values);
 	o->running = !e;
 	return e ? -1 : 0;
 }
@@ -168,6 +183,8 @@ static void reap(struct observation *o)
 		return;
 	o->running = false;
 	o->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (o->timed_out)
+		o->status = EXIT_TIMEOUT;
 }
 
 /* ---- reports ---- */
@@ -219,6 +236,7 @@ static int report(struct observation *o, bool last)
 	run->start_boot_ns = o->start_boot_ns;
 	run->wall_ns = now_ns(CLOCK_BOOTTIME) - o->start_boot_ns;
 	run->anon_huge_kib = anon_huge_kib();
+	values_give(&o->values, run);
 	if (last && o->opts->command && !o->running) {
 		run->has_command = true;
 		run->exit_status = o->status;
@@ -247,6 +265,8 @@ static void on_signal(struct observation *o)
 			continue;
 		}
 		o->ending = info.ssi_signo;
+		if (!o->ended_by)
+			o->ended_by = o->ending;
 		o->done = true;
 		/* A terminal sends it to both; whoever sent it to us alone means both. */
 		if (o->running)
@@ -307,24 +327,39 @@ static void on_timer(struct observation *o)
 		o->done = true;
 }
 
+/* The command's time is over: ask it to end, then make it. */
+static void on_timeout(struct observation *o)
+{
+	kill(o->child, o->timed_out ? SIGKILL : SIGTERM);
+	o->kill_at = o->timed_out ? 0 : now_ns(CLOCK_MONOTONIC) + KILL_GRACE_NS;
+	o->timed_out = true;
+}
+
+/* Milliseconds from now to the earlier of both that is set, for poll(). */
+static int poll_timeout(uint64_t a, uint64_t b)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC), first = a && (a < b || !b) ? a : b, ms;
+
+	if (!first)
+		return -1;
+	ms = first <= now ? 0 : (first - now) / 1000000 + 1;
+	return ms > INT_MAX ? INT_MAX : ms;
+}
+
 static void loop(struct observation *o)
 {
-	int timeout = -1;
-
 	while (!o->done) {
-		struct pollfd fd[3] = {
+		struct pollfd fd[4] = {
 			{ .fd = o->control.in, .events = POLLIN },
 			{ .fd = o->signals, .events = POLLIN },
 			{ .fd = o->timer, .events = POLLIN },
+			{ .fd = o->values.in, .events = POLLIN },
 		};
 
-		if (o->deadline) {
-			int64_t left = o->deadline - now_ns(CLOCK_MONOTONIC);
-
-			timeout = left <= 0 ? 0 : left / 1000000 + 1;
-		}
-		if (poll(fd, 3, timeout) < 0 && errno != EINTR)
+		if (poll(fd, 4, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
 			break;
+		if (fd[3].revents)
+			values_read(&o->values);
 		/* What the command said comes before its end. */
 		if (fd[0].revents)
 			on_control(o);
@@ -334,22 +369,32 @@ static void loop(struct observation *o)
 			on_timer(o);
 		if (o->deadline && now_ns(CLOCK_MONOTONIC) >= o->deadline)
 			o->done = true;
+		if (o->running && o->kill_at && now_ns(CLOCK_MONOTONIC) >= o->kill_at)
+			on_timeout(o);
 	}
 }
 
 /* The report is out; what is left is the command's exit status. */
 static void wait_for_command(struct observation *o)
 {
-	struct pollfd fd[2] = {
+	struct pollfd fd[3] = {
 		{ .fd = o->signals, .events = POLLIN },
 		{ .fd = o->control.in, .events = POLLIN },
+		{ .fd = o->values.in, .events = POLLIN },
 	};
 	int ending = o->ending;
 
 	o->ending = 0;
 	while (o->running && !o->ending) {
-		if (poll(fd, 2, -1) < 0 && errno != EINTR)
+		if (poll(fd, 3, poll_timeout(0, o->kill_at)) < 0 && errno != EINTR)
 			break;
+		if (o->kill_at && now_ns(CLOCK_MONOTONIC) >= o->kill_at)
+			on_timeout(o);
+		if (fd[2].revents) {
+			/* Nobody records it any more, but it must not block. */
+			values_read(&o->values);
+			fd[2].fd = o->values.in;
+		}
 		if (fd[1].revents) {
 			/* A region that starts now is not observed any more, but must not hang. */
 			while (control_next(&o->control) != CONTROL_WAIT)
@@ -366,7 +411,7 @@ int observe(struct session *s, const struct observe_options *opts)
 {
 	struct observation o = {
 		.s = s, .opts = opts, .signals = -1, .timer = -1,
-		.child_control = -1, .child_ack = -1,
+		.child_control = -1, .child_ack = -1, .child_values = -1, .values.in = -1,
 	};
 	sigset_t set;
 
@@ -379,6 +424,10 @@ int observe(struct session *s, const struct observe_options *opts)
 		return EXIT_INTERNAL;
 	}
 	own_control(&o);
+	if (opts->command)
+		values_open(&o.values, &o.child_values);
+	if (opts->command && opts->timeout)
+		o.kill_at = now_ns(CLOCK_MONOTONIC) + (uint64_t)(opts->timeout * 1e9);
 	if (opts->duration)
 		o.deadline = now_ns(CLOCK_MONOTONIC) + (uint64_t)(opts->duration * 1e9);
 	if ((opts->interval || opts->duration) && arm_timer(&o)) {
@@ -398,9 +447,13 @@ int observe(struct session *s, const struct observe_options *opts)
 		o.status = EXIT_INTERNAL;
 	if (o.running)
 		wait_for_command(&o);
+	if (opts->result)
+		*opts->result = (struct observe_result){ .ending = o.ended_by,
+							 .timed_out = o.timed_out };
 
 cleanup:
 	control_close(&o.control);
+	values_close(&o.values);
 	if (o.timer >= 0)
 		close(o.timer);
 	close(o.signals);

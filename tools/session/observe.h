@@ -6,9 +6,16 @@
 
 #include "session/session.h"
 
+/* How an observation ended. */
+struct observe_result {
+	int ending;		/* the signal that ended it; 0: none did */
+	bool timed_out;		/* the command was killed */
+};
+
 struct observe_options {
 	char **command;		/* NULL-terminated; NULL: until a signal or the duration */
 	double duration;	/* seconds; 0: until the command ends */
+	double timeout;		/* seconds after which the command is killed; 0: never */
 	double interval;	/* seconds between reports; 0: one at the end */
 	int control, ack;	/* descriptors of a controller; -1: none, or the command's own */
 	bool stdout_to_stderr;	/* the command's standard output */
@@ -18,6 +25,7 @@ struct observe_options {
 	 */
 	int (*report)(struct run *run, bool last, void *arg);
 	void *arg;
+	struct observe_result *result;	/* NULL: not asked for */
 };
 
 /*
