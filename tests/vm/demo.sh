@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 600
+# runs: alone
+# The demo: its headline numbers on both kernels, its last lines, its duration.
+# shellcheck disable=SC2317 # functions for check()
+set -u
+
+n=0
+bad=0
+
+check()
+{
+	name=$1
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $name"
+	else
+		bad=1
+		echo "not ok $n - $name"
+		sed 's/^/# /' "$TMPDIR/out" "$TMPDIR/err"
+	fi
+}
+
+demo()
+{
+	status=0
+	"$MMSCOPE_TREE/tools/demo.sh" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null || status=$?
+}
+
+# The report of one kernel, its paragraphs on one line each.
+report()
+{
+	sed -n "/^==== .* kernel $1 /,/^trust:/p" "$TMPDIR/out" | awk '
+		!NF { print ""; next }
+		{ printf "%s ", $0 }
+		END { print "" }'
+}
+
+# says KERNEL PATTERN
+says()
+{
+	report "$1" | grep -qE -- "$2"
+}
+
+# row KERNEL SECTION COLUMN: a cell of the BPF array.
+row()
+{
+	sed -n "/^==== .* kernel $1 /,/^trust:/p" "$TMPDIR/out" | awk -v section="$2" -v column="$3" '
+		$0 == section { getline; for (i = 1; i <= NF; i++) if ($i == column) at = i; next }
+		!NF { at = 0 }
+		at && $1 == "bpf_array" { print $at }'
+}
+
+# holds TRUTH CELL: a cell is N, or N+M or N+ where the kernel dropped runs of a
+# probe: then the truth lies in that interval.
+holds()
+{
+	case $2 in
+	*[!0-9+]* | '') return 1 ;;
+	*+) [ "${2%+}" -le "$1" ] ;;
+	*+*) [ "${2%+*}" -le "$1" ] && [ "$1" -le $((${2%+*} + ${2#*+})) ] ;;
+	*) [ "$2" = "$1" ] ;;
+	esac
+}
+
+# line N PATTERN: the Nth of the last lines.
+line()
+{
+	sed -n '/^==== What the difference means/,$p' "$TMPDIR/out" | sed -n "$((2 + $1))p" |
+		grep -qE -- "$2"
+}
+
+# ---- the demo itself; once before for a cold cache ----
+
+for k in 7.2 7.3; do
+	"$MMSCOPE" vm --kernel $k -- true >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
+	check "$k boots" [ $? = 0 ]
+done
+began=$(date +%s)
+demo
+took=$(($(date +%s) - began))
+echo "# $took s"
+check 'the demo ends with success' [ "$status" = 0 ]
+check 'in less than two minutes' [ $took -lt 120 ]
+check '7.2 and 7.3, each with a heading' [ "$(grep -c '^==== 8 MiB .* virtual machine' "$TMPDIR/out")" = 2 ]
+check 'the workload says what it touched, on both' \
+	[ "$(grep -c '^pages: 2048 touched per repeat' "$TMPDIR/err")" -ge 2 ]
+
+check '7.2: 2048 PTEs by mmap' holds 2048 "$(row 7.2 Populated PTEs)"
+check '7.2: in 2048 holds' holds 2048 "$(row 7.2 Populated holds)"
+check '7.2: no faults' [ "$(row 7.2 Populated minor)$(row 7.2 Populated major)" = 00 ]
+check '7.2: and no attempts' [ -z "$(row 7.2 Attempts attempts)" ]
+check '7.2: the headline says it' says 7.2 'PTEs installed at mmap time in .* 1\.00 per hold; no faults'
+check '7.3: 2048 PTEs' holds 2048 "$(row 7.3 Populated PTEs)"
+check '7.3: in 2048 holds' holds 2048 "$(row 7.3 Populated holds)"
+check '7.3: by 2048 faults' holds 2048 "$(row 7.3 Populated minor)"
+check '7.3: 4096 attempts' holds 4096 "$(row 7.3 Attempts attempts)"
+check '7.3: 2048 completed' holds 2048 "$(row 7.3 Attempts completed)"
+check '7.3: 2048 refused' holds 2048 "$(row 7.3 Attempts refused)"
+check '7.3: for no_map_pages' says 7.3 'refused under the per-VMA lock, no map_pages'
+check '7.3: and for nothing else' [ "$(report 7.3 | grep -c 'no_map_pages: bpf_array ')" = 1 ]
+check '7.3: none at mmap time' [ "$(report 7.3 | grep -c 'bpf_array *eager')" = 0 ]
+if says 7.3 'lost runs 0,'; then
+	check '7.3: nothing lost: the headline is exact' says 7.3 \
+		'2048 PTEs in 2048 page-table-lock holds, 1\.00 per hold; every fault taken twice: 2048 '
+fi
+check 'the last lines: 7.2' line 1 '^7\.2\.[0-9]+: mmap\(\) installed [0-9+]+ PTEs; 0 faults installed 0'
+check 'the last lines: 7.3' line 2 '^7\.3\.[0-9]+: mmap\(\) installed 0 PTEs; '
+check 'the last lines: the difference' line 3 'moved .* first access: 2\.00 attempts a PTE \(was 0\.00\)'
+
+# ---- with a program that is not mmscope: what it says is what counts ----
+
+cat >"$TMPDIR/other" <<'END'
+#!/bin/sh
+[ "$1" = vm ] || exit 3
+case $3$HOW in
+7.2*) cells='eager 0 0 70 10' ;;
+7.3ok) cells='per_page 40 2 60+5 21+' ;;
+7.3empty) exit 0 ;;
+7.3odd) cells='per_page some 2 60 21' ;;
+7.3fail) echo 'mmscope: vm: the guest panicked' >&2; exit 71 ;;
+7.3kill) kill -9 $$ ;;
+esac
+cat <<REPORT
+kernel $3.9+x, 2 CPUs, tcg, 1 s
+
+Populated
+backing method minor major PTEs holds PTEs/hold PMD maps
+bpf_array $cells 7.00 0
+anon per_page 900 900 900 900 1.00 0
+
+Attempts
+backing attempts completed refused retried failed
+bpf_array 90 42 45 0 3
+REPORT
+END
+chmod +x "$TMPDIR/other"
+
+other()
+{
+	MMSCOPE=$TMPDIR/other HOW=$1
+	export MMSCOPE HOW
+	demo
+}
+
+fails()
+{
+	# The shell says "Killed" of its own.
+	grep -v '^Killed' "$TMPDIR/err" >"$TMPDIR/lines"
+	[ "$status" = "$1" ] && [ "$(wc -l <"$TMPDIR/lines")" = 1 ] && grep -q -- "$2" "$TMPDIR/lines" &&
+		! grep -q 'What the difference' "$TMPDIR/out"
+}
+
+other ok
+check 'other numbers: success' [ "$status" = 0 ]
+check 'other numbers: first line' line 1 \
+	'^7\.2\.9: mmap\(\) installed 70 PTEs; 0 faults installed 0, in 90 attempts, 45 refused$'
+check 'other numbers: second line, lost runs and all' line 2 \
+	'^7\.3\.9: mmap\(\) installed 0 PTEs; 42 faults installed 60\+5, in 90 attempts, 45 refused$'
+check 'other numbers: third line' line 3 \
+	'^mmap\(\) installs 0 PTEs \(was 70\): 1\.50 attempts a PTE \(was 1\.29\), 2\.86 PTEs a hold \(was 7\.00\)$'
+other empty
+check 'an empty report is a failure' fails 1 '^demo: the reports cannot be read'
+other odd
+check 'so is one that is not understood' fails 1 '^demo: the reports cannot be read'
+other fail
+check 'a guest that fails ends the demo' fails 71 'the guest panicked'
+other kill
+check 'so does one that is killed' fails 137 '^demo: kernel 7.3: ended by signal 9'
+
+echo "1..$n"
+exit $bad
