@@ -29,6 +29,7 @@ int cmd_bench(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_probes(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_vm(int argc, char **argv);
 
 #endif

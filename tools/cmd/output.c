@@ -68,3 +68,11 @@ int output_close(struct output *out)
 		unlink(out->temporary);
 	return ret;
 }
+
+void output_discard(struct output *out)
+{
+	if (!out->path)
+		return;
+	fclose(out->f);
+	unlink(out->temporary);
+}

@@ -25,5 +25,7 @@ int output_flush(struct output *out);
 int output_error(struct output *out, int e);
 /* Close and, when all is well, give the file its name. 0, or -1. */
 int output_close(struct output *out);
+/* Close, and leave nothing behind. */
+void output_discard(struct output *out);
 
 #endif
