@@ -42,7 +42,7 @@ in_guest()
 {
 	report=$dir/$1
 	where="kernel $1"
-	printf '\n==== 8 MiB of a BPF array on Debian'\''s kernel %s (in a virtual machine)\n\n' "$1"
+	printf "\n==== 8 MiB of a BPF array on Debian's kernel %s (in a virtual machine)\n\n" "$1"
 	observe "$mmscope" vm --kernel "$1" -- mmscope
 }
 

@@ -37,7 +37,8 @@
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "attempts that dropped their lock to wait (I/O, userfaultfd) and ran again") \
 	X(FAULT_REFUSED, "fault_refused", FAULT, COUNTER, "calls", REFUSED,	\
-	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | EV(VMA_FIND_END), \
+	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | \
+	  EV(VMA_FIND_END),							\
 	  "attempts refused under the per-VMA lock, by reason")			\
 	X(FAULT_LATENCY, "fault_latency", FAULT, TIME, "ns", FAULT,		\
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
@@ -67,7 +68,8 @@
 	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL), \
 	  "PTEs that fault-around installed (a large folio may exceed its window)") \
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL) | EV(MAP_PAGES_READ), \
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL) | \
+	  EV(MAP_PAGES_READ),							\
 	  "PTEs of the windows that were present already")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };
