@@ -16,6 +16,11 @@ enum exit_status {
 	EXIT_TIMEOUT	 = 124,
 	EXIT_NO_EXEC	 = 126,	/* vm: also a kernel that cannot be had or booted */
 	EXIT_NOT_FOUND	 = 127,
+
+	/* Of commands that judge (diff, check): what git bisect run takes them for. */
+	EXIT_WORSE	   = 1,	/* a decided failure */
+	EXIT_NO_VERDICT	   = 125,	/* everything that is not a verdict: skip */
+	EXIT_VERDICT_USAGE = 129,	/* usage or internal error: stop, blame nothing */
 };
 
 /* One row of the command table in mmscope.c; argv[0] is the command's name. */
@@ -26,6 +31,7 @@ struct command {
 };
 
 int cmd_bench(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_probes(int argc, char **argv);
