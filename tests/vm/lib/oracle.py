@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run the cases in a guest, check them on the host, print TAP.
+
+Attaching costs seconds on some kernels, so one tracer observes many workloads:
+it runs with `-i`, observes their regions only, and prints one line an interval.
+A case ends when a line was printed after it; what was printed since the case
+before it, added up, is its report.
+"""
+import copy
+import json
+import os
+import subprocess
+import sys
+import time
+
+import cases
+import checks
+from report import Report
+
+INTERVAL = "0.2"
+IMAGE = "64M"
+
+FUNCTIONS = r"""
+reports() { wc -l < /tmp/reports; }
+run() {     # NUMBER ARGS...
+	echo "@case $1 $(reports)"
+	shift
+	mmscope bench "$@" --json --oracle
+	echo "@status $?"
+	before=$(reports)
+	until [ "$(reports)" -gt "$before" ]; do sleep 0.05; done
+	echo "@end $(reports)"
+}
+"""
+
+GUEST = r"""
+mkdir -p /mnt/ramfs /mnt/ext4 && mount -t ramfs ramfs /mnt/ramfs &&
+mount -t ext4 /dev/vda /mnt/ext4 || exit 99
+session() { # NAME BINARY OPTIONS...
+	echo "@session $1"
+	name=$1 binary=$2
+	shift 2
+	"$binary" fault "$@" -i INTERVAL --json -o - -- sh "/tmp/cases.$name" \
+		2> /tmp/log > /tmp/reports
+	echo "@exit $?"
+	cat /tmp/log
+	echo "@reports"
+	cat /tmp/reports
+	echo "@finish $(cat /proc/uptime)"
+}
+program() { # OPTIONS...
+	cp /usr/bin/mmscope /mnt/ext4/program && sync && echo 3 > /proc/sys/vm/drop_caches
+	mmscope fault "$@" --json -o /tmp/report -- /mnt/ext4/program list > /dev/null
+	echo "@program $?"
+	cat /tmp/report
+	echo "@finish $(cat /proc/uptime)"
+}
+"""
+
+
+class Tap:
+    def __init__(self):
+        self.count, self.failed = 0, False
+
+    def result(self, name, wrong=(), skip=None):
+        self.count += 1
+        self.failed |= bool(wrong)
+        print(f"{'not ok' if wrong else 'ok'} {self.count} - {name}"
+              + (f" # SKIP {skip}" if skip else ""))
+        for line in wrong:
+            print("# " + str(line).replace("\n", "\n# "))
+        sys.stdout.flush()
+
+    def note(self, text):
+        print(f"# {text}")
+
+    def finish(self):
+        print(f"1..{self.count}")
+        return 1 if self.failed or not self.count else 0
+
+
+class Session:
+    """One tracer: a name, a binary of the guest, options, cases."""
+
+    def __init__(self, name, which, options="", binary="mmscope"):
+        self.name, self.which, self.options, self.binary = name, which, options, binary
+        self.exact = "--exact" in options
+        self.status, self.reports, self.results = None, [], {}
+        self.log = []
+
+    def script(self, kernel):
+        lines = [f"run {i} {c.args}" for i, c in enumerate(self.which) if not c.skip(kernel)]
+        return FUNCTIONS + "\n".join(lines) + "\n"
+
+
+class Result:
+    def __init__(self, first):
+        self.first, self.last, self.status, self.bench, self.said = first, None, None, None, []
+
+
+def guest_script(sessions, kernel):
+    lines = []
+    for s in sessions:
+        lines += [f"cat > /tmp/cases.{s.name} <<'END-OF-CASES'", s.script(kernel), "END-OF-CASES"]
+    lines.append(GUEST.replace("INTERVAL", INTERVAL))
+    lines += [f"session {s.name} {s.binary} {s.options}" for s in sessions]
+    lines += ["program", "program --exact"]
+    return "\n".join(lines) + "\n"
+
+
+def boot(binary, kernel, sessions, directory, copies):
+    """One boot: everything that the guest printed."""
+    script, image = os.path.join(directory, "guest.sh"), os.path.join(directory, "ext4.img")
+    with open(script, "w") as f:
+        f.write(guest_script(sessions, kernel))
+    with open(image, "wb") as f:
+        f.truncate(int(IMAGE[:-1]) << 20)
+    # Everything is written now: nothing is left to be initialised while cases run.
+    subprocess.run([tool("mke2fs"), "-q", "-F", "-t", "ext4", "-E",
+                    "lazy_itable_init=0,lazy_journal_init=0", image],
+                   stdin=subprocess.DEVNULL, check=True)
+    command = [binary, "vm", "--kernel", kernel, "--module", "ext4", "--disk", image,
+               "--copy", f"{script}:/run/guest.sh"]
+    for c in copies:
+        command += ["--copy", c]
+    return subprocess.run(command + ["--", "sh", "/run/guest.sh"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", check=False)
+
+
+def tool(name):
+    """Those of an administrator are not on everybody's path."""
+    for d in os.environ.get("PATH", "").split(":") + ["/usr/sbin", "/sbin"]:
+        if os.access(os.path.join(d, name), os.X_OK):
+            return os.path.join(d, name)
+    raise FileNotFoundError(name)
+
+
+def parse(lines, sessions):
+    """Fill the sessions; returns the recordings of whole programs, with their status."""
+    by_name = {s.name: s for s in sessions}
+    programs, session, result, where, text = [], None, None, None, []
+    for line in lines:
+        word = line.split(" ")
+        if word[0] == "@session":
+            session, where = by_name[word[1]], "log"
+        elif word[0] == "@exit":
+            session.status = int(word[1])
+        elif word[0] == "@case":
+            result = Result(int(word[2]))
+            session.results[int(word[1])] = result
+        elif word[0] == "@status":
+            result.status = int(word[1])
+        elif word[0] == "@end":
+            result.last = int(word[1])
+            result = None
+        elif word[0] == "@reports":
+            where = "reports"
+        elif word[0] == "@program":
+            where, text = "program", [int(word[1])]
+        elif word[0] == "@finish":
+            if where == "program":
+                programs.append((text[0], json.loads("\n".join(text[1:]) or "null")))
+            where = None
+        elif where == "reports":
+            session.reports.append(json.loads(line))
+        elif where == "program":
+            text.append(line)
+        elif result and line.startswith('{"bench"'):
+            result.bench = json.loads(line)
+        else:
+            (result.said if result else session.log if session else []).append(line)
+    return programs
+
+
+def doctored(bench, report, check):
+    """Every number of a report, one more and one less: how many, and what no check noticed."""
+    tried, passed = 0, []
+    for name, by_labels in list(report.counters.items()):
+        for labels, value in list(by_labels.items()):
+            for n in (value + 1, value - 1) if value else (1,):
+                other = copy.deepcopy(report)
+                other.counters[name][labels] = n
+                tried += 1
+                if not check(bench, other):
+                    passed.append(f"{name}{{{','.join(labels)}}} {n} for {value}")
+    for name, by_labels in list(report.histograms.items()):
+        for labels, h in list(by_labels.items()):
+            for low in list(h.buckets):
+                other = copy.deepcopy(report)
+                other.histograms[name][labels].buckets[low] += 1
+                other.histograms[name][labels].count += 1
+                other.histograms[name][labels].sum += low
+                tried += 1
+                # When later attempts completed is bounded by the faults only.
+                if not check(bench, other) and labels[-1] != "completed":
+                    passed.append(f"{name}{{{','.join(labels)}}} one more in bucket {low}")
+    return tried, passed
+
+
+def check_session(tap, s, kernel, judge):
+    tap.result(f"{s.name}: the tracer runs all", [] if s.status == 0 and s.reports else
+               [f"status {s.status}, {len(s.reports)} reports", *s.log])
+    tried, unnoticed, lost = 0, [], 0
+    for i, c in enumerate(s.which):
+        name = f"{s.name}: {c.name}"
+        if c.skip(kernel):
+            tap.result(name, skip=c.skip(kernel))
+            continue
+        r = s.results.get(i)
+        if not r or r.status != 0 or r.bench is None or r.last is None:
+            tap.result(name, [f"status {r.status if r else 'unknown'}",
+                              *(r.said if r else ["it did not run"])])
+            continue
+        report = Report(s.reports[r.first:r.last])
+        lost += report.lost()
+        check = judge(c)
+        wrong = check(r.bench, report)
+        tap.result(name, wrong)
+        if not wrong and not report.lost():
+            n, passed = doctored(r.bench, report, check)
+            tried += n
+            unnoticed += [f"{c.name}: {p}" for p in passed]
+    tap.note(f"{s.name}: {lost} runs of programs lost")
+    return tried, unnoticed
+
+
+def check_program(tap, status, recording, options, old):
+    """A program from a cold disk, from its first instruction to its last."""
+    name = f"a whole program {options or 'by default'}: faults equal its rusage"
+    if status or not recording:
+        tap.result(name, [f"status {status}"])
+        return
+    report, usage = Report([recording]), recording["runs"][0]["rusage"]
+    wrong = checks.trusted(report, bool(options), old) + checks.identities(report)
+    wrong += checks.faults_of(report, usage["minflt"], usage["majflt"])
+    if not usage["majflt"]:
+        wrong.append("no major fault: the program was cached, nothing is proved")
+    tap.result(name, wrong)
+
+
+def main(kernel):
+    start = time.monotonic()
+    binary, clang = os.environ["MMSCOPE"], os.environ.get("MMSCOPE_CLANG")
+    old, lazy = not cases.newer(kernel, (6, 4)), cases.newer(kernel, (7, 3))
+    tap = Tap()
+    sessions = [Session("default", cases.CASES), Session("exact", cases.CASES, "--exact"),
+                Session("system", cases.SYSTEM, "-a"),
+                Session("system-exact", cases.SYSTEM, "-a --exact")]
+    copies = []
+    if clang and os.access(clang, os.X_OK):
+        copies = [f"{clang}:/usr/bin/mmscope-clang"]
+        sessions += [Session(f"clang{m}", cases.FEW, f"-{m}" if m else "", "mmscope-clang")
+                     for m in ("", "-exact")]
+    p = boot(binary, kernel, sessions, os.environ.get("TMPDIR", "/tmp"), copies)
+    tap.result("the guest runs all", [] if p.returncode == 0 else
+               [f"status {p.returncode}", *p.stderr.splitlines()[-20:]])
+    programs = parse(p.stdout.splitlines(), sessions)
+
+    def judge(s):
+        def one(c):
+            if s.name.startswith("system"):
+                return lambda bench, report: checks.whole_system(bench, report, old)
+
+            def check(bench, report):
+                bench["_large_folios"] = cases.newer(kernel, (6, 16))
+                return checks.case(bench, report, c.truth(bench, old, lazy), s.exact, old)
+            return check
+        return one
+
+    for s in sessions:
+        tried, unnoticed = check_session(tap, s, kernel, judge(s))
+        if not s.name.startswith("system"):
+            tap.result(f"{s.name}: {tried} reports with one number changed are refused",
+                       unnoticed if tried else ["nothing could be tried"])
+    if not copies:
+        tap.result("the other build of the BPF programs loads",
+                   [f"{clang} is not there: make check-build"] if clang else [],
+                   None if clang else "MMSCOPE_CLANG does not name it")
+    for i, options in enumerate(("", "--exact")):
+        check_program(tap, *(programs[i] if i < len(programs) else (None, None)), options, old)
+    tap.note(f"{kernel}: {time.monotonic() - start:.0f} s")
+    return tap.finish()
