@@ -210,8 +210,13 @@ static __always_inline u32 window_present(struct task_state *st)
 			break;
 		if (bpf_probe_read_kernel(pte, sizeof(pte), (void *)(table + (first + i) * 8)))
 			break;
+		/*
+		 * Without branches, each of which would double the states that the
+		 * verifier follows: the top bits of v | -v and of k - pages tell
+		 * whether v is not 0 and k is in the window.
+		 */
 		for (j = 0; j < PTES_AT_ONCE; j++)
-			present += i + j < pages && pte[j];
+			present += ((pte[j] | -pte[j]) & ((u64)(i + j) - pages)) >> 63;
 	}
 	return present;
 }
