@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 400
+"""Attempts refused before handle_mm_fault: as many as lock_vma_under_rcu() gave NULL.
+
+The oracle shares nothing with the product: a return probe of tracefs, counted
+by a histogram trigger of the kernel.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BINARY = os.environ["MMSCOPE"]
+KERNELS = ("6.12", "7.2", "7.3")    # 6.1 has no per-VMA lock
+
+MODES = ("default", "--exact")
+SCRIPT = r"""
+set -e
+T=/sys/kernel/tracing
+echo 'r:oracle/nulls lock_vma_under_rcu ret=$retval' >$T/kprobe_events
+for mode in default --exact; do
+	echo 'hist:keys=common_pid if ret==0' >$T/events/oracle/nulls/trigger
+	echo 1 >$T/events/oracle/nulls/enable
+	[ $mode = default ] && option= || option=$mode
+	mmscope fault $option --json -o /tmp/report.json -- {program} || echo "status $?"
+	echo 0 >$T/events/oracle/nulls/enable
+	echo "MODE $mode"
+	sed -n 's/^{{ common_pid: *\([0-9]*\) *}} hitcount: *\([0-9]*\)$/NULLS \1 \2/p' \
+		$T/events/oracle/nulls/hist
+	sed 's/^/JSON /' /tmp/report.json
+	echo '!hist:keys=common_pid if ret==0' >$T/events/oracle/nulls/trigger
+done
+"""
+
+
+def interval(samples, reason):
+    """[value, max] of fault_refused over backings."""
+    found = [s for s in samples if s["name"] == "fault_refused"
+             and s.get("labels", {}).get("reason") == reason]
+    value = sum(s["value"] for s in found)
+    return value, value + max([s.get("max", s["value"]) - s["value"] for s in found] or [0])
+
+
+def observe(kernel, program):
+    """By mode: failed look-ups of all tasks (the guest is otherwise idle), the run."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as script:
+        script.write(SCRIPT.format(program=program))
+        script.flush()
+        done = subprocess.run(
+            [BINARY, "vm", "--kernel", kernel, "--copy", program, "--copy", "/bin/sed",
+             "--copy", script.name, "--", "sh", script.name],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"status {done.returncode}: {done.stderr.strip()[-400:]}")
+    found = {}
+    for part in done.stdout.split("MODE ")[1:]:
+        lines = part.splitlines()
+        nulls = sum(int(line.split()[2]) for line in lines if line.startswith("NULLS "))
+        report = "\n".join(line[5:] for line in lines if line.startswith("JSON "))
+        found[lines[0]] = nulls, json.loads(report)["runs"][0]
+    return found
+
+
+count = 0
+failed = False
+
+
+def result(name, good, detail):
+    global count, failed
+    count += 1
+    failed |= not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}\n# {detail}", flush=True)
+
+
+def main():
+    program = os.path.join(os.environ.get("TMPDIR", "/tmp"), "refused")
+    subprocess.run(["cc", "-O2", "-static", "-pthread", "-o", program,
+                    "tests/vm/lib/refused.c"], check=True)
+    for kernel in KERNELS:
+        try:
+            found = observe(kernel, program)
+        except (RuntimeError, ValueError, KeyError) as problem:
+            result(f"{kernel}: observed", False, problem)
+            continue
+        for mode in MODES:
+            name = f"{kernel} {mode}"
+            nulls, run = found[mode]
+            locked = interval(run["metrics"], "vma_write_locked")
+            no_vma = interval(run["metrics"], "no_vma")
+            low = locked[0] + no_vma[0]
+            high = low + max(locked[1] - locked[0], no_vma[1] - no_vma[0])
+            detail = f"NULL {nulls}, vma_write_locked {locked}, no_vma {no_vma}"
+            result(f"{name}: some were refused", locked[0] > 0 and no_vma[1] > 0, detail)
+            result(f"{name}: refusals are the failed look-ups", low <= nulls <= high, detail)
+            if mode == "--exact":
+                result(f"{name}: nothing lost", low == high, detail)
+    print(f"1..{count}")
+    sys.exit(failed)
+
+
+main()
