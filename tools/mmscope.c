@@ -12,6 +12,7 @@ static const struct command commands[] = {
 	{ "fault", cmd_fault, "page faults, fault-around and PTE installs of a command" },
 	{ "record", cmd_record, "save what a command did, run by run" },
 	{ "diff", cmd_diff, "compare two recordings, with a verdict" },
+	{ "check", cmd_check, "hold expectations against a recording or a command" },
 	{ "probes", cmd_probes, "what can be observed on a kernel, and why not" },
 	{ "bench", cmd_bench, "run a built-in workload of exactly known work" },
 	{ "vm", cmd_vm, "run a command under another kernel in a VM" },

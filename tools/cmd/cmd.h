@@ -31,6 +31,7 @@ struct command {
 };
 
 int cmd_bench(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_list(int argc, char **argv);

@@ -10,6 +10,8 @@
 
 int output_open(struct output *out, const char *path, FILE *standard)
 {
+	struct stat st;
+	struct stat st;
 	mode_t mask;
 	int fd;
 
@@ -17,6 +19,24 @@ int output_open(struct output *out, const char *path, FILE *standard)
 	if (!path || !strcmp(path, "-"))
 		return 0;
 	out->path = path;
+	/* A device, a fifo, a link: written to, not replaced. */
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
+		out->f = fopen(path, "we");
+		if (!out->f) {
+			err("%s", "cannot be written: %s", path, strerror(errno));
+			return -1;
+		}
+		return 0;
+	}
+	/* A device or a pipe is written to, never replaced. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		out->f = fopen(path, "we");
+		if (!out->f) {
+			err("%s", "cannot be written: %s", path, strerror(errno));
+			return -1;
+		}
+		return 0;
+	}
 	if (snprintf(out->temporary, sizeof(out->temporary), "%s.XXXXXX", path) >=
 	    (int)sizeof(out->temporary)) {
 		err("-o", "the name is too long");
@@ -62,6 +82,8 @@ int output_close(struct output *out)
 		return ret;
 	if (fclose(out->f) && !ret)
 		ret = output_error(out, errno);
+	if (!*out->temporary)
+		return ret;
 	if (!ret && rename(out->temporary, out->path))
 		ret = output_error(out, errno);
 	if (ret)
@@ -74,5 +96,6 @@ void output_discard(struct output *out)
 	if (!out->path)
 		return;
 	fclose(out->f);
-	unlink(out->temporary);
+	if (*out->temporary)
+		unlink(out->temporary);
 }

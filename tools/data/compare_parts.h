@@ -2,7 +2,7 @@
 #ifndef MMSCOPE_COMPARE_PARTS_H
 #define MMSCOPE_COMPARE_PARTS_H
 
-/* What compare*.c share; nobody else includes this. */
+/* What compare*.c share; of others, only expect.c includes this (boots, states). */
 #include "data/compare.h"
 
 /* ---- boots (compare_boots.c) ---- */
@@ -70,7 +70,7 @@ struct quantity {
 	const char *want[LABEL_MAX];	/* NULL: any */
 	double percentile;
 	int fact;
-	const char *value;		/* name of a value */
+	const char *value, *value_unit;	/* of a value, in full */
 	char name[96], labels[96], unit[24];
 	enum metric_better better;
 	bool time;			/* nanoseconds, or instructions under icount */
