@@ -11,7 +11,6 @@
 int output_open(struct output *out, const char *path, FILE *standard)
 {
 	struct stat st;
-	struct stat st;
 	mode_t mask;
 	int fd;
 
@@ -21,15 +20,6 @@ int output_open(struct output *out, const char *path, FILE *standard)
 	out->path = path;
 	/* A device, a fifo, a link: written to, not replaced. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
-		out->f = fopen(path, "we");
-		if (!out->f) {
-			err("%s", "cannot be written: %s", path, strerror(errno));
-			return -1;
-		}
-		return 0;
-	}
-	/* A device or a pipe is written to, never replaced. */
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
 		out->f = fopen(path, "we");
 		if (!out->f) {
 			err("%s", "cannot be written: %s", path, strerror(errno));
