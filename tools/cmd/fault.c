@@ -131,7 +131,7 @@ static int run_fault(const struct fault_options *o, char **command, int control,
 	if (s)
 		status = observe(s, &oo);
 	else if (observe_interrupted())
-		status = 128 + SIGINT;
+		status = 128 + observe_interrupted();
 	if (output_close(&r.out) && r.out.gone && !*command)
 		status = 128 + SIGPIPE;
 	else if (r.out.failed && !r.out.gone)

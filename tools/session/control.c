@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,10 +10,17 @@
 void control_init(struct control *c, int in, int ack)
 {
 	*c = (struct control){ .in = in, .ack = ack };
-	if (in >= 0)
-		fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
-	if (ack >= 0)
-		fcntl(ack, F_SETFL, fcntl(ack, F_GETFL) | O_NONBLOCK);
+}
+
+/*
+ * A shell that opens a fifo for reading and writing hands us its own open file:
+ * O_NONBLOCK would be set for its reads as well, so we ask before each step.
+ */
+static bool ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, 0) > 0;
 }
 
 static enum control_action command(struct control *c)
@@ -42,7 +49,7 @@ enum control_action control_next(struct control *c)
 {
 	char ch;
 
-	while (c->in >= 0) {
+	while (c->in >= 0 && ready(c->in, POLLIN)) {
 		ssize_t n = read(c->in, &ch, 1);
 
 		if (n < 0 && errno == EINTR)
@@ -72,7 +79,13 @@ enum control_action control_next(struct control *c)
 
 void control_ack(struct control *c)
 {
-	if (c->ack >= 0 && write(c->ack, "ack\n", 4) < 0 && errno == EPIPE) {
+	if (c->ack < 0)
+		return;
+	if (!ready(c->ack, POLLOUT)) {
+		warn("control", "the peer does not read its acknowledgements: one is left out");
+		return;
+	}
+	if (write(c->ack, "ack\n", 4) < 0 && errno != EINTR && errno != EAGAIN) {
 		close(c->ack);
 		c->ack = -1;
 	}

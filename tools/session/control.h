@@ -27,6 +27,7 @@ enum control_action {
 	CONTROL_OFF,
 };
 
+/* The descriptors' flags stay as they are: they may be shared with the peer. */
 void control_init(struct control *c, int in, int ack);
 /* The next command that has arrived; never blocks. An unknown one is warned of. */
 enum control_action control_next(struct control *c);

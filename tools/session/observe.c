@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "data/control.h"
 #include "data/err.h"
 #include "session/control.h"
 #include "session/observe.h"
 #include "session/values.h"
 
-#define CONTROL_ENV	"MMSCOPE_CONTROL_FD"
 #define KILL_GRACE_NS	2000000000ULL	/* between SIGTERM and SIGKILL */
 #define CONTROL_FD_MIN	10	/* out of the way of the command's own redirections */
 
@@ -39,7 +39,8 @@ struct observation {
 	pid_t child;
 	bool running;		/* the command */
 	bool observing, done;
-	int status, ending;	/* exit status of the command; signal that ended us */
+	int status;		/* exit status of the command */
+	int ending, endings;	/* the last signal that asked us to end, and how many */
 	int ended_by;		/* the first such signal */
 	struct rusage usage;
 	uint64_t start_ns, start_boot_ns, deadline;
@@ -55,12 +56,23 @@ static uint64_t now_ns(clockid_t clock)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+static const int endings[] = { SIGINT, SIGTERM, SIGHUP };
+
+#define ENDINGS		(sizeof(endings) / sizeof(endings[0]))
+
 static void ending_signals(sigset_t *set)
 {
+	struct sigaction sa;
+	size_t i;
+
 	sigemptyset(set);
-	sigaddset(set, SIGINT);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	for (i = 0; i < ENDINGS; i++) {
+		/* nohup means it; SIGINT is ignored by every background job of a script. */
+		if (endings[i] == SIGHUP && !sigaction(SIGHUP, NULL, &sa) &&
+		    sa.sa_handler == SIG_IGN)
+			continue;
+		sigaddset(set, endings[i]);
+	}
 }
 
 void observe_prepare(void)
@@ -72,27 +84,42 @@ void observe_prepare(void)
 	sigprocmask(SIG_BLOCK, &set, &old_mask);
 	/* A report that nobody reads any more is an error of write(), not the end. */
 	signal(SIGPIPE, SIG_IGN);
+	/* Ignored, it would take the status of the command with it. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
-bool observe_interrupted(void)
+int observe_interrupted(void)
 {
-	sigset_t pending;
+	sigset_t pending, set;
+	size_t i;
 
-	return !sigpending(&pending) &&
-	       (sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM) ||
-		sigismember(&pending, SIGHUP));
+	ending_signals(&set);
+	if (sigpending(&pending))
+		return 0;
+	for (i = 0; i < ENDINGS; i++)
+		if (sigismember(&set, endings[i]) && sigismember(&pending, endings[i]))
+			return endings[i];
+	return 0;
 }
 
 /* ---- the command ---- */
 
+static void close_fds(int a, int b)
+{
+	if (a >= 0)
+		close(a);
+	if (b >= 0)
+		close(b);
+}
+
 /* Pipes for a command that controls the observation by itself. */
-static int own_control(struct observation *o)
+static void own_control(struct observation *o)
 {
 	int control[2] = { -1, -1 }, ack[2] = { -1, -1 };
 
 	o->child_control = o->child_ack = -1;
 	if (o->opts->control >= 0 || !o->opts->command)
-		return 0;
+		return;
 	if (pipe2(control, O_CLOEXEC) || pipe2(ack, O_CLOEXEC))
 		goto fail;
 	o->child_control = fcntl(control[1], F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
@@ -102,16 +129,15 @@ static int own_control(struct observation *o)
 	close(control[1]);
 	close(ack[0]);
 	control_init(&o->control, control[0], ack[1]);
-	return 0;
+	return;
 
 fail:
 	warn("control", "%s: the command cannot choose its region", strerror(errno));
-	close(control[0]);
-	close(control[1]);
-	close(ack[0]);
-	close(ack[1]);
+	close_fds(control[0], control[1]);
+	close_fds(ack[0], ack[1]);
+	close_fds(o->child_control, o->child_ack);
+	o->child_control = o->child_ack = -1;
 	control_init(&o->control, -1, -1);
-	return 0;
 }
 
 static int spawn(struct observation *o)
@@ -382,10 +408,9 @@ static void wait_for_command(struct observation *o)
 		{ .fd = o->control.in, .events = POLLIN },
 		{ .fd = o->values.in, .events = POLLIN },
 	};
-	int ending = o->ending;
 
-	o->ending = 0;
-	while (o->running && !o->ending) {
+	/* The first signal went to the command, which may take its time; the next one ends us. */
+	while (o->running && o->endings < 2) {
 		if (poll(fd, 3, poll_timeout(0, o->kill_at)) < 0 && errno != EINTR)
 			break;
 		if (o->kill_at && now_ns(CLOCK_MONOTONIC) >= o->kill_at)
@@ -404,7 +429,7 @@ static void wait_for_command(struct observation *o)
 		on_signal(o);
 	}
 	if (o->running)
-		o->status = 128 + (o->ending ?: ending);
+		o->status = 128 + o->ending;
 }
 
 int observe(struct session *s, const struct observe_options *opts)
@@ -437,6 +462,10 @@ int observe(struct session *s, const struct observe_options *opts)
 	}
 	o.start_ns = now_ns(CLOCK_REALTIME);
 	o.start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	if (opts->command && observe_interrupted()) {
+		o.status = 128 + observe_interrupted();
+		goto cleanup;
+	}
 	session_observe(s, true);
 	if (opts->command && spawn(&o))
 		goto cleanup;
@@ -460,35 +489,24 @@ cleanup:
 	return o.status;
 }
 
+static int check_fd(int fd, int unwanted)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != unwanted)
+		return 0;
+	err("--control", "descriptor %d is not open%s", fd,
+	    flags < 0 ? "" : unwanted == O_WRONLY ? " for reading" : " for writing");
+	return -1;
+}
+
 int control_option(const char *text, int *control, int *ack)
 {
-	char *end;
-	long fd[2] = { -1, -1 };
-	int i;
-
-	if (strncmp(text, "fd:", 3))
-		goto bad;
-	text += 3;
-	for (i = 0; i < 2; i++) {
-		if (*text < '0' || *text > '9')
-			goto bad;
-		errno = 0;
-		fd[i] = strtol(text, &end, 10);
-		if (errno || fd[i] > 1 << 20 || (*end && (*end != ',' || i)))
-			goto bad;
-		if (fcntl(fd[i], F_GETFD) < 0) {
-			err("--control", "descriptor %ld is not open", fd[i]);
-			return -1;
-		}
-		if (!*end)
-			break;
-		text = end + 1;
+	if (strncmp(text, "fd:", 3) || control_parse(text + 3, control, ack)) {
+		err("--control", "'%s' is not fd:CTL or fd:CTL,ACK (numbers of descriptors)", text);
+		return -1;
 	}
-	*control = fd[0];
-	*ack = fd[1];
+	if (check_fd(*control, O_WRONLY) || (*ack >= 0 && check_fd(*ack, O_RDONLY)))
+		return -1;
 	return 0;
-
-bad:
-	err("--control", "'%s' is not fd:CTL or fd:CTL,ACK with two open descriptors", text);
-	return -1;
 }

@@ -33,13 +33,14 @@ struct observe_options {
  * programs are attached. To be called before session_open().
  */
 void observe_prepare(void);
-/* Has one of them arrived? For session_options.interrupted. */
-bool observe_interrupted(void);
+/* Has one of them arrived? Its number, or 0. For session_options.interrupted. */
+int observe_interrupted(void);
 
 /*
  * Run the command (or wait) under observation; reports through opts->report.
  * Returns the exit status for main(): the command's own, 126 or 127 when it
- * could not be run (after an error line), 0 without a command.
+ * could not be run (after an error line), 128 + signal when one came before it was
+ * started; 0 without a command.
  */
 int observe(struct session *s, const struct observe_options *opts);
 

@@ -131,6 +131,11 @@ static int attach_one(struct attached *a, enum mechanism mech)
 	return a->link ? 0 : -errno;
 }
 
+static bool interrupted(const struct session *s)
+{
+	return s->opts.interrupted && s->opts.interrupted();
+}
+
 static int attach_all(struct session *s)
 {
 	size_t i;
@@ -141,7 +146,7 @@ static int attach_all(struct session *s)
 		struct attached *a = &s->prog[i];
 		struct plan_event *pe = &s->plan->event[a->event];
 
-		if (s->opts.interrupted && s->opts.interrupted())
+		if (interrupted(s))
 			return -EINTR;
 		e = attach_one(a, pe->mech);
 		if (!e)
@@ -214,7 +219,7 @@ struct session *session_open(struct plan *plan, const struct session_options *op
 	if (choose_programs(s))
 		goto fail;
 	configure(s);
-	if (load(s) || attach_all(s))
+	if (interrupted(s) || load(s) || attach_all(s))
 		goto fail;
 	s->counts = counts_new(&(struct counts_maps){
 		.counters = bpf_map__fd(s->skel->maps.counters),

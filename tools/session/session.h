@@ -13,8 +13,8 @@ struct session;
 struct session_options {
 	bool all;		/* observe every task */
 	bool by_vm_ops;		/* count by vm_operations_struct as well */
-	/* Asked between the steps of attaching; true ends session_open() early. */
-	bool (*interrupted)(void);
+	/* Asked between the steps of attaching; not 0 ends session_open() early. */
+	int (*interrupted)(void);
 };
 
 /*

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Switching a tracer on and off around a region, and handing values to a recording. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,37 +12,10 @@
 #include "data/err.h"
 #include "workloads/control.h"
 
-#define CONTROL_ENV	"MMSCOPE_CONTROL_FD"
 #define VALUES_ENV	"MMSCOPE_VALUES_FD"
 #define ACK		"ack\n"
 #define ACK_LEN		(sizeof(ACK) - 1)
 #define ACK_TIMEOUT_MS	60000
-
-static const char *parse_fd(const char *s, int *fd)
-{
-	unsigned long v;
-	char *end;
-
-	if (!isdigit((unsigned char)*s))
-		return NULL;
-	errno = 0;
-	v = strtoul(s, &end, 10);
-	if (errno || v > INT_MAX)
-		return NULL;
-	*fd = v;
-	return end;
-}
-
-int control_parse(const char *text, int *ctl, int *ack)
-{
-	const char *p;
-
-	*ctl = *ack = -1;
-	p = parse_fd(text, ctl);
-	if (p && *p == ',')
-		p = parse_fd(p + 1, ack);
-	return p && !*p ? 0 : -1;
-}
 
 static int check_fd(const char *env, int fd, int unwanted)
 {
@@ -193,13 +164,12 @@ void control_send(struct control *c, const char *command)
 /* -1: no such variable, -2: unusable (printed) */
 static int values_fd(void)
 {
-	const char *text = getenv(VALUES_ENV), *end;
-	int fd;
+	const char *text = getenv(VALUES_ENV);
+	int fd, more;
 
 	if (!text)
 		return -1;
-	end = parse_fd(text, &fd);
-	if (!end || *end) {
+	if (control_parse(text, &fd, &more) || more >= 0) {
 		err(VALUES_ENV, "'%s' is not the number of a descriptor", text);
 		return -2;
 	}

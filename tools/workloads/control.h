@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "data/control.h"
+
 /*
  * The workload's end of the control channel: MMSCOPE_CONTROL_FD=CTL[,ACK] names
  * two inherited descriptors. "enable\n" and "disable\n" go to CTL; a controller
@@ -15,9 +17,6 @@ struct control {
 	bool dry;		/* warm-up: we are our own controller */
 	int dry_far[2];
 };
-
-/* Parse "CTL[,ACK]"; -1 if it is anything else. Does not look at the descriptors. */
-int control_parse(const char *text, int *ctl, int *ack);
 
 /* From the environment. -1 after printing one line if the value is unusable. */
 int control_open(struct control *c);
