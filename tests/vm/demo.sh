@@ -125,8 +125,13 @@ check 'the last lines: the difference' line 3 \
 
 cat >"$TMPDIR/other" <<'END'
 #!/bin/sh
-[ "$1" = vm ] || exit 3
+case $1 in
+probes) [ "$HOW" = here ]; exit ;;
+fault) set -- vm --kernel 9.9 ;;
+esac
 case $3$HOW in
+9.9here) cells='per_page 1 0 1 1' ;;
+7.3here) cells='per_page 40 2 60 21' ;;
 7.2*) cells='eager 0 0 70 10' ;;
 7.3ok) cells='per_page 40 2 60+5 21+' ;;
 7.3empty) exit 0 ;;
@@ -172,6 +177,13 @@ check 'other numbers: second line, lost runs and all' line 2 \
 	'^7\.3\.9: mmap\(\) installed 0 PTEs; 42 faults installed 60\+5, in 90 attempts, 45 r'
 check 'other numbers: third line' line 3 \
 	'^mmap.* 0 PTEs \(was 70\): 1\.50 attempts a PTE \(was 1\.29\), 2\.86 PTEs a hold \(was 7'
+check 'other numbers: none of this machine, where BPF is refused' \
+	[ "$(grep -c 'this machine' "$TMPDIR/out")" = 0 ]
+other here
+check 'where BPF is permitted, this machine comes first' \
+	[ "$(sed -n 's/^kernel \([^,]*\)\.9+x,.*/\1/p' "$TMPDIR/out" | tr '\n' ' ')" = '9.9 7.2 7.3 ' ]
+check 'with a heading of its own' grep -q '^==== .* on this machine (' "$TMPDIR/out"
+check 'and the last lines are of the two kernels' line 2 '^7\.3\.9: .* 42 faults installed 60,'
 other empty
 check 'an empty report is a failure' fails 1 '^demo: the reports cannot be read'
 other odd
