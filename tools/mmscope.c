@@ -11,6 +11,7 @@
 static const struct command commands[] = {
 	{ "fault", cmd_fault, "page faults, fault-around and PTE installs of a command" },
 	{ "record", cmd_record, "save what a command did, run by run" },
+	{ "report", cmd_report, "print what was saved, on any machine" },
 	{ "diff", cmd_diff, "compare two recordings, with a verdict" },
 	{ "check", cmd_check, "hold expectations against a recording or a command" },
 	{ "probes", cmd_probes, "what can be observed on a kernel, and why not" },

@@ -37,6 +37,7 @@ int cmd_fault(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_probes(int argc, char **argv);
 int cmd_record(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_vm(int argc, char **argv);
 
 #endif
