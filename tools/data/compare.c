@@ -81,6 +81,15 @@ static bool choose_primaries(struct work *w)
 	return true;
 }
 
+/* Values are told apart by their whole names, of which an item holds the beginning. */
+static bool is_primary(const struct quantity *q, const struct comparison_item *it,
+		       const char *name)
+{
+	if (q->kind == QUANTITY_VALUE)
+		return !strcmp(q->value, name);
+	return !strcmp(q->name, it->name) && !strcmp(q->labels, it->labels);
+}
+
 static int add_items(struct work *w)
 {
 	struct comparison *c = w->c;
@@ -104,8 +113,7 @@ static int add_items(struct work *w)
 	c->primaries = c->items;
 	for (i = 0; i < all.n; i++) {
 		for (k = 0; k < c->primaries; k++)
-			if (!strcmp(all.q[i].name, c->item[k].name) &&
-			    !strcmp(all.q[i].labels, c->item[k].labels))
+			if (is_primary(&all.q[i], &c->item[k], w->primary[k]))
 				break;
 		if (k < c->primaries)
 			continue;

@@ -43,6 +43,7 @@ static void fact_quantity(struct quantity *q, int fact)
 static void value_quantity(struct quantity *q, const struct run_value *v)
 {
 	*q = (struct quantity){ .kind = QUANTITY_VALUE, .value = v->name,
+				.value_unit = v->unit ? v->unit : "",
 				.better = v->lower_better ? BETTER_LOWER : BETTER_HIGHER,
 				.margin = TIME_MARGIN };
 	snprintf(q->name, sizeof(q->name), "%s", v->name);

@@ -76,24 +76,23 @@ static bool judge_exact(struct comparison_item *it)
 	return true;
 }
 
-static void judge_bounds(struct comparison_item *it, size_t needed)
+/* The bounds of a side are those of all its boots. */
+static void widen_bounds(struct evidence *e)
 {
-	double base_high = -INFINITY, new_high = -INFINITY;
 	size_t i;
 
-	it->kind = EVIDENCE_BOUNDS;
-	for (i = 0; i < it->base.boots; i++)
-		base_high = fmax(base_high, it->base.high[i]);
-	for (i = 0; i < it->new.boots; i++)
-		new_high = fmax(new_high, it->new.high[i]);
-	it->base.most = base_high;
-	it->new.most = new_high;
+	for (i = 0; i < e->boots; i++)
+		e->most = fmax(e->most, e->high[i]);
+}
+
+static void judge_bounds(struct comparison_item *it, size_t needed)
+{
 	it->verdict = VERDICT_UNDECIDED;
 	if (it->base.boots < needed || it->new.boots < needed)
 		reason(it, "%zu boots a side are needed", needed);
-	else if (it->new.least >= base_high)
+	else if (it->new.least >= it->base.most)
 		it->verdict = moved(it->better, true);
-	else if (new_high <= it->base.least)
+	else if (it->new.most <= it->base.least)
 		it->verdict = moved(it->better, false);
 	else
 		reason(it, "the bounds overlap");
@@ -160,6 +159,8 @@ int make_item(struct work *w, const struct quantity *q, bool primary,
 {
 	*it = (struct comparison_item){ .better = q->better, .margin = q->margin,
 					.primary = primary, .verdict = VERDICT_UNDECIDED };
+	if (q->kind == QUANTITY_PERCENTILE)
+		it->kind = EVIDENCE_BOUNDS;
 	memcpy(it->name, q->name, sizeof(it->name));
 	memcpy(it->labels, q->labels, sizeof(it->labels));
 	memcpy(it->unit, q->unit, sizeof(it->unit));
@@ -175,6 +176,10 @@ int make_item(struct work *w, const struct quantity *q, bool primary,
 			reason(it, "no events on either side, in any boot");
 			return 0;
 		}
+	}
+	if (it->kind == EVIDENCE_BOUNDS) {
+		widen_bounds(&it->base);
+		widen_bounds(&it->new);
 	}
 	if (*it->base.unavailable || *it->new.unavailable) {
 		unavailable(w, it);
@@ -209,10 +214,10 @@ static void show_interval(struct comparison_item *it, double alpha)
 	it->level = 1 - alpha;
 	it->has_interval = shift_interval(it->shift, alpha, &low, &high);
 	if (it->better == BETTER_HIGHER) {
-		estimate = -estimate;
 		t = low;
-		low = -high;
-		high = -t;
+		low = 0 - high;		/* never a negative zero */
+		high = 0 - t;
+		estimate = 0 - estimate;
 	}
 	it->has_change = log || it->base.median > 0;
 	if (!it->has_change) {
@@ -232,14 +237,18 @@ static void explain_undecided(struct work *w, struct comparison_item *it, size_t
 	size_t fewest = it->base.boots < it->new.boots ? it->base.boots : it->new.boots;
 	size_t needed = pairing_boots_needed(&w->plan.pairing, m);
 	char before[80];
+	size_t n;
 
 	snprintf(before, sizeof(before), "%.60s%s", it->reason, *it->reason ? "; " : "");
 	if (it->kind != EVIDENCE_LAYOUTS && fewest == 1) {
 		reason(it, "%sonly one boot on %s: the unit is the boot, and runs of one boot "
-		       "share its layout, so that %zu and %zu runs are %zu and %zu values",
-		       before, it->new.boots > 1 ? "BASE" : it->base.boots > 1 ? "NEW" :
-		       "each side", w->rec[0]->runs, w->rec[1]->runs, it->base.boots,
-		       it->new.boots);
+		       "share its layout", before, it->new.boots > 1 ? "BASE" :
+		       it->base.boots > 1 ? "NEW" : "each side");
+		n = strlen(it->reason);
+		if (w->rec[0]->runs > it->base.boots || w->rec[1]->runs > it->new.boots)
+			snprintf(it->reason + n, sizeof(it->reason) - n, ", so that %zu and %zu "
+				 "runs are %zu and %zu values", w->rec[0]->runs, w->rec[1]->runs,
+				 it->base.boots, it->new.boots);
 		return;
 	}
 	if (it->kind != EVIDENCE_LAYOUTS && least > COMPARE_ALPHA / m * (1 + 1e-9)) {

@@ -183,7 +183,7 @@ static enum outcome_of read_value(const struct quantity *q, const struct run *ru
 
 		if (!v->name || strcmp(v->name, q->value))
 			continue;
-		if (strcmp(v->unit ? v->unit : "", q->unit)) {
+		if (strcmp(v->unit ? v->unit : "", q->value_unit)) {
 			r->reason = "its unit differs between runs";
 			return UNAVAILABLE;
 		}

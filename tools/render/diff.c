@@ -289,7 +289,7 @@ static void print_reasons(FILE *f, const struct diff_view *d)
 		const struct comparison_item *it = &c->item[i];
 
 		if (!*it->reason || !diff_wanted(d, it) || diff_folded(d, it) ||
-		    (!it->primary && !d->metric))
+		    (!it->primary && !d->metric) || strstr(c->reason, it->reason))
 			continue;
 		snprintf(line, sizeof(line), "%s%s%s%s: %s: %s", it->name, *it->labels ? "{" : "",
 			 it->labels, *it->labels ? "}" : "", verdict_name(it->verdict), it->reason);
