@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What mmscope fault reported, as intervals, and what a workload's own account says."""
 
+INFINITY = float("inf")
+
+# Their runs tell which label a fault or a PTE counts under. Where one was lost, what it
+# would have named counts under another label: that count is too high by as many.
+NAMING = {"PTE install", "anon install", "write-protect fault", "file PMD map", "anon PMD map",
+          "page-table lock", "fault-around", "fault-around end", "populate", "populate end",
+          "mmap_lock path", "mmap_lock path end", "BPF map mmap", "BPF map mmap end",
+          "BPF array mmap"}
+
 LABELS = ("backing", "method", "trigger", "kind", "reason", "outcome")
 
 
@@ -44,6 +53,7 @@ class Report:
     def __init__(self, recordings):
         self.counters, self.histograms = {}, {}     # name -> labels -> value
         self.slack, self.inferred, self.unavailable = {}, set(), {}
+        self.at_least = set()       # metric, or metric and labels, without an upper end
         self.misses, self.missing, self.mechanisms = {}, {}, set()
         self.trust = {"unmatched": 0, "map_full": 0, "events_lost": 0}
         self.runs = [run for r in recordings for run in r["runs"]]
@@ -67,6 +77,8 @@ class Report:
                 c = self.counters.setdefault(name, {})
                 c[labels] = c.get(labels, 0) + s["value"]
                 # The slack of all samples of a metric stands for the same lost runs.
+                if s.get("lower_bound"):
+                    self.at_least |= {name, (name, labels)}
                 slack[name] = max(slack.get(name, 0), s.get("max", s["value"]) - s["value"])
         for name, n in slack.items():
             self.slack[name] = self.slack.get(name, 0) + n
@@ -82,12 +94,20 @@ class Report:
             self.misses[key] = self.misses.get(key, 0) + (p["misses"] or 0)
 
     def count(self, name, labels):
+        """Of one combination of labels."""
         low = self.counters.get(name, {}).get(labels, 0)
-        return Count(low, low + self.slack.get(name, 0))
+        high = INFINITY if (name, labels) in self.at_least else low + self.slack.get(name, 0)
+        return Count(max(low - self.misnamed(), 0), high)
 
-    def total(self, name, wanted=lambda labels: True):
-        low = sum(v for k, v in self.counters.get(name, {}).items() if wanted(k))
-        return Count(low, low + self.slack.get(name, 0))
+    def total(self, name, wanted=None):
+        """Of all labels, or of those that are wanted."""
+        low = sum(v for k, v in self.counters.get(name, {}).items() if not wanted or wanted(k))
+        high = INFINITY if name in self.at_least else low + self.slack.get(name, 0)
+        return Count(max(low - self.misnamed(), 0) if wanted else low, high)
+
+    def misnamed(self):
+        """How many events may count under a wrong label."""
+        return sum(n for (event, _symbol), n in self.misses.items() if event in NAMING)
 
     def labels(self, name):
         return [k for k, v in self.counters.get(name, {}).items() if v]
