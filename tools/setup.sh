@@ -113,6 +113,14 @@ needs_long()
 {
 	need command	debootstrap		debootstrap
 	need command	git			git
+	# libFuzzer and the sanitizers of the default clang.
+	major=$(clang -dumpversion 2>/dev/null | cut -d. -f1)
+	need fuzzer	libclang_rt.fuzzer	"${major:+libclang-rt-$major-dev}"
+}
+
+have_fuzzer()
+{
+	find /usr/lib/llvm-*/lib/clang -name "$1*.a" 2>/dev/null | grep -q .
 }
 
 find_missing()
