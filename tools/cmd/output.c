@@ -58,9 +58,12 @@ int output_error(struct output *out, int e)
 
 int output_flush(struct output *out)
 {
+	/* A renderer that has flushed already leaves the reason behind. */
+	int before = errno;
+
 	errno = 0;
 	if (fflush(out->f) || ferror(out->f))
-		return output_error(out, errno ?: EIO);
+		return output_error(out, errno ?: before ?: EIO);
 	return out->failed ? -1 : 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "data/compare_parts.h"
 #include "data/expect_parts.h"
+#include "data/stats.h"
 
 /*
  * Decimal constants are not exact in binary: 20 * 1.05 must be 21. What differs
@@ -518,6 +519,12 @@ int expect_judge(const struct expectations *e, size_t index, const struct record
 		return 0;
 	if (boots_of(rec, &j.rec_boots) || (j.e->uses_base && boots_of(base, &j.base_boots)))
 		goto cleanup;
+	if (j.rec_boots.n > STATS_BOOTS_MAX || j.base_boots.n > STATS_BOOTS_MAX) {
+		snprintf(r->reason, sizeof(r->reason), "more than %d boots in a recording",
+			 STATS_BOOTS_MAX);
+		ret = 0;
+		goto cleanup;
+	}
 	r->boot = calloc(j.rec_boots.n, sizeof(*r->boot));
 	if (!r->boot)
 		goto cleanup;

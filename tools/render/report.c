@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data/compare_parts.h"
+#include "data/stats.h"
 #include "render/report.h"
 #include "render/report_rows.h"
 
@@ -66,11 +67,14 @@ static struct text number_text(const struct report_row *row, double v)
 {
 	struct text t;
 
-	if (row->form == FORM_TIME)
+	if (row->form == FORM_TIME && v < 100 && v != floor(v))
+		snprintf(t.s, sizeof(t.s), "%.2f ns", v);
+	else if (row->form == FORM_TIME)
 		return text_time((uint64_t)llround(v));
-	if (row->form == FORM_COUNT && v == floor(v))
+	else if (row->form == FORM_COUNT && v == floor(v))
 		return text_count((uint64_t)v);
-	snprintf(t.s, sizeof(t.s), row->form == FORM_PLAIN ? "%.6g" : "%.2f", v);
+	else
+		snprintf(t.s, sizeof(t.s), row->form == FORM_PLAIN ? "%.6g" : "%.2f", v);
 	return t;
 }
 
@@ -109,6 +113,9 @@ static void add_spread(struct table *t, const struct report_row *row, const stru
 		table_cell(t, "%s", "");
 		return;
 	}
+	/* Another boot's. */
+	if (row->metric && !(s->most > 0))
+		return;
 	*flags |= s->flags;
 	if (row->form == FORM_COUNT && s->high > s->median)
 		*flags |= SAMPLE_LOWER_BOUND << 8;
@@ -264,6 +271,39 @@ static void collect_medians(const struct spread *of_boot, size_t boots, struct s
 		s->high = s->median;
 }
 
+/* One line for each metric that some run could not observe. */
+static void print_unavailable(FILE *f, const struct recording *rec, const struct boots *boots,
+			      size_t b, size_t runs, const struct view *view)
+{
+	size_t m, i, k, n;
+
+	for (m = 0; m < METRIC_MAX; m++) {
+		const char *why = NULL;
+		char text[400], reason[240];
+
+		for (i = n = 0; i < rec->runs; i++) {
+			const struct run *run = rec->run[i];
+
+			for (k = 0; boots->of_run[i] == b && k < run->samples; k++)
+				if (run->sample[k].metric->id == m && run->sample[k].unavailable)
+					break;
+			if (boots->of_run[i] != b || k == run->samples)
+				continue;
+			n++;
+			why = why ? why : run->sample[k].unavailable;
+		}
+		if (!n)
+			continue;
+		text_escape(reason, sizeof(reason), why);
+		if (n == runs)
+			snprintf(text, sizeof(text), "%s: unavailable (%s)", metrics[m].name, reason);
+		else
+			snprintf(text, sizeof(text), "%s: unavailable in %zu of %zu runs (%s)",
+				 metrics[m].name, n, runs, reason);
+		text_wrap(f, view, NULL, 4, text);
+	}
+}
+
 static void print_boot(FILE *f, const struct recording *rec, const struct boots *boots, size_t b,
 		       const struct view *view, const struct report_row *row,
 		       const struct spread *spread, size_t rows)
@@ -285,6 +325,7 @@ static void print_boot(FILE *f, const struct recording *rec, const struct boots 
 	table_print(f, view, &t);
 	table_free(&t);
 	print_legend(f, view, dash, flags);
+	print_unavailable(f, rec, boots, b, n, view);
 	if (merge_trust(rec, boots, b, &trust))
 		text_trust(f, &rec->machine, &trust, view);
 	free(trust.probe);
@@ -321,6 +362,12 @@ static void print_runs(FILE *f, const struct recording *rec, const struct view *
 
 	if (boots_of(rec, &boots) || !report_rows(rec, view, &row, &rows))
 		goto no_memory;
+	/* Not told apart beyond this; the runs by themselves can be printed. */
+	if (boots.n > STATS_BOOTS_MAX) {
+		fprintf(f, "%zu runs in more than %d boots: too many for one report\n", rec->runs,
+			STATS_BOOTS_MAX);
+		goto cleanup;
+	}
 	low = calloc(rec->runs, sizeof(*low));
 	high = calloc(rec->runs, sizeof(*high));
 	spread = calloc(rows * boots.n + 1, sizeof(*spread));

@@ -149,9 +149,10 @@ static void add_sample(struct list *l, size_t first, const struct sample *s,
 
 	row_labels(m, view, &a, &b);
 	/* Views by an open label are rows of their own, or none. */
-	if (!s->unavailable && !s->label[LABEL_VM_OPS] != (a != LABEL_VM_OPS))
+	if (s->unavailable || !s->label[LABEL_VM_OPS] != (a != LABEL_VM_OPS))
 		return;
-	if (sample_is_zero(s))
+	/* Lost runs may hide anything anywhere: a row needs something that was seen. */
+	if (!s->value && !(s->hist && s->hist->count) && !(s->packed && s->packed->count))
 		return;
 	for (k = first; k < l->n; k++) {
 		row = &l->row[k];
@@ -173,9 +174,6 @@ static void add_sample(struct list *l, size_t first, const struct sample *s,
 		if (b < LABEL_MAX)
 			row->want[b] = s->label[b];
 		name_row(row, a, b);
-		/* A reason stands for all that it covers. */
-		if (s->unavailable)
-			return;
 	}
 }
 
