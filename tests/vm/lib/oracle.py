@@ -6,7 +6,6 @@ it runs with `-i`, observes their regions only, and prints one line an interval.
 A case ends when a line was printed after it; what was printed from its start to
 its end, added up, is its report.
 """
-import copy
 import json
 import os
 import subprocess
@@ -197,27 +196,29 @@ def parse(lines, sessions):
 def doctored(bench, report, check, unheld):
     """Every number of a report, one more and one less: how many, and what no check noticed."""
     tried, passed = 0, []
-    for name, by_labels in list(report.counters.items()):
+    for name, by_labels in report.counters.items():
         if name in unheld:
             continue
-        for labels, value in list(by_labels.items()):
+        for labels, value in by_labels.items():
             for n in (value + 1, value - 1) if value else (1,):
-                other = copy.deepcopy(report)
-                other.counters[name][labels] = n
+                by_labels[labels] = n
                 tried += 1
-                if not check(bench, other):
+                if not check(bench, report):
                     passed.append(f"{name}{{{','.join(labels)}}} {n} for {value}")
-    for name, by_labels in list(report.histograms.items()):
-        for labels, h in list(by_labels.items()):
-            for low in list(h.buckets):
-                other = copy.deepcopy(report)
-                other.histograms[name][labels].buckets[low] += 1
-                other.histograms[name][labels].count += 1
-                other.histograms[name][labels].sum += low
-                tried += 1
-                # When later attempts completed is bounded by the faults only.
-                if not check(bench, other) and labels[-1] != "completed":
-                    passed.append(f"{name}{{{','.join(labels)}}} one more in bucket {low}")
+            by_labels[labels] = value
+    for name, by_labels in report.histograms.items():
+        for labels, h in by_labels.items():
+            # How many faults took later attempts, only their number bounds.
+            if name == "fault_attempt_latency" and labels[1] == "completed":
+                continue
+            # One event's latency is as good as another's: one bucket stands for all.
+            for low in list(h.buckets)[:1 if name.endswith("latency") else None]:
+                for step in (1, -1):
+                    h.change(low, step)
+                    tried += 1
+                    if not check(bench, report):
+                        passed.append(f"{name}{{{','.join(labels)}}} {step} in bucket {low}")
+                    h.change(low, -step)
     return tried, passed
 
 

@@ -46,6 +46,12 @@ class Histogram:
         for low, _high, n in sample["buckets"]:
             self.buckets[low] = self.buckets.get(low, 0) + n
 
+    def change(self, low, n):
+        """Make it tell of n more values in a bucket, consistently."""
+        self.buckets[low] += n
+        self.count += n
+        self.sum += low * n
+
 
 class Report:
     """One or more runs of one tracer, added up: what `-i` printed while a case ran."""
