@@ -30,11 +30,14 @@ struct check_options {
 /* The whole file; NULL after an error line. */
 static char *load(const char *path, size_t *len)
 {
-	FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	char *text = malloc(EXPECT_BYTES + 1);
+	FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
 
-	errno = 0;
-	*len = f && text ? fread(text, 1, EXPECT_BYTES + 1, f) : 0;
+	*len = 0;
+	if (f && text) {
+		errno = 0;
+		*len = fread(text, 1, EXPECT_BYTES + 1, f);
+	}
 	if (!f || !text || ferror(f)) {
 		err("%s", "cannot be read: %s", path, strerror(errno ?: ENOMEM));
 		goto fail;
