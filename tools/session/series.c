@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "session/observe.h"
 #include "session/plan.h"
@@ -198,10 +198,9 @@ static int run_all(struct series *s)
 	int e = 0;
 
 	for (i = 0; i < o->warmup + o->runs && !stop && !e; i++) {
-		if (observe_interrupted()) {
-			s->result->signal = SIGINT;
+		s->result->signal = observe_interrupted();
+		if (s->result->signal)
 			break;
-		}
 		if (s->end && now() >= s->end) {
 			s->result->timed_out = true;
 			break;
@@ -241,10 +240,8 @@ int series_record(struct recording *rec, const struct series_options *opts,
 		s.end = now() + opts->timeout;
 	s.session = session_open(&plan, &so);
 	if (!s.session) {
-		if (!observe_interrupted())
-			return EXIT_INTERNAL;
-		result->signal = SIGINT;
-		return 0;
+		result->signal = observe_interrupted();
+		return result->signal ? 0 : EXIT_INTERNAL;
 	}
 	status = run_all(&s);
 	session_close(s.session);

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""mmscope record: what is refused before anything runs. tests/vm/record.py records."""
+import os
+import subprocess
+import sys
+
+TREE = os.environ.get("MMSCOPE_TREE", ".")
+MMSCOPE = os.environ["MMSCOPE"]
+TMP = os.environ.get("TMPDIR", "/tmp")
+OUT = os.path.join(TMP, "out.json")
+RAN = os.path.join(TMP, "ran")
+CMD = ["--", "touch", RAN]
+
+count = failures = 0
+
+
+def result(name, problem=None):
+    global count, failures
+    count += 1
+    failures += bool(problem)
+    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
+    if problem:
+        print("# " + str(problem)[-1500:].replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+def record(*args):
+    return subprocess.run([MMSCOPE, "record", *args], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=60, check=False)
+
+
+def refused(name, args, status, text):
+    done = record(*args)
+    left = [x for x in os.listdir(TMP) if x.startswith(("out.json", "ran"))]
+    result(f"{name}: one line, status {status}, nothing ran, nothing is left",
+           None if done.returncode == status and done.stderr.count(b"\n") == 1
+           and text in done.stderr and not done.stdout and not left
+           else (done.returncode, done.stderr, done.stdout, left))
+
+
+def main():
+    full = ["-o", OUT]
+    for name, args, text in (
+            ("no command", full, b"no command"),
+            ("no command after --", [*full, "--"], b"no command follows"),
+            ("a command without --", [*full, "true"], b"put -- before"),
+            ("no output", CMD, b"Give -o FILE"),
+            ("no runs", [*full, "-n", "0", *CMD], b"--runs"),
+            ("an unknown domain", [*full, "-e", "fault,magic", *CMD], b"'magic' is no domain"),
+            ("six primaries", [*full, "--primary", "a,b,c,d,e,f", *CMD], b"more than 5"),
+            ("a primary twice", [*full, "--primary", "sys_ns,sys_ns", *CMD], b"named twice"),
+            ("an empty primary", [*full, "--primary", "sys_ns,", *CMD], b"an empty name"),
+            ("a primary with a wrong label",
+             [*full, "--primary", "fault_completed{reason=uffd}", *CMD], b"not one of its labels"),
+            ("a primary with a wrong value",
+             [*full, "--primary", "fault_completed{method=magic,kind=minor}", *CMD],
+             b"no value of a label"),
+            ("a primary that is no metric with labels", [*full, "--primary", "x{a=b}", *CMD],
+             b"METRIC{label=value,...}"),
+            ("appending to standard output", ["-o", "-", "--append", *CMD], b"needs a file"),
+            ("a directory that is missing", ["-o", os.path.join(TMP, "none/x"), *CMD],
+             b"cannot be written"),
+    ):
+        refused(name, args, 2, text)
+    damaged = os.path.join(TMP, "damaged.json")
+    with open(os.path.join(TREE, "tests/golden/lazy.json"), encoding="utf-8") as f, \
+            open(damaged, "w", encoding="utf-8") as to:
+        to.write(f.read(1000))
+    refused("appending to a damaged file", ["-o", damaged, "--append", *CMD], 4,
+            b"damaged at byte ")
+    with open(damaged, encoding="utf-8") as f:
+        result("the damaged file is as it was", None if len(f.read()) == 1000 else "changed")
+    other = os.path.join(TREE, "tests/golden/lazy.json")
+    refused("appending to a file of another kernel", ["-o", other, "--append", *CMD], 2,
+            b"of another kernel release")
+
+    # Where nothing can be observed, nothing runs and nothing is written.
+    done = record(*full, *CMD)
+    if done.returncode == 3:
+        left = [x for x in os.listdir(TMP) if x.startswith(("out.json", "ran"))]
+        result("nothing can be observed: one line, status 3",
+               None if done.stderr.count(b"\n") == 1 and b"cannot observe here" in done.stderr
+               and not left else (done.stderr, left))
+        expect = os.path.join(TMP, "expect")
+        with open(expect, "w", encoding="utf-8") as f:
+            f.write("fault_completed >= 0\n")
+        done = subprocess.run([MMSCOPE, "check", expect, *CMD], capture_output=True, check=False)
+        result("check of a command then: no verdict, 125", None if done.returncode == 125
+               and b"cannot observe here" in done.stderr and not done.stdout
+               and not os.path.exists(RAN) else (done.returncode, done.stderr))
+    else:
+        result("nothing can be observed # SKIP this kernel can be observed")
+
+
+main()
+print(f"1..{count}")
+sys.exit(failures > 0)
