@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/control.h"
 #include "data/err.h"
 #include "session/control.h"

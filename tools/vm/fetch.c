@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "vm/apt.h"
 #include "vm/host.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "vm/host.h"
 #include "vm/initramfs.h"

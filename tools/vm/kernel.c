@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "vm/host.h"
 #include "vm/kernel.h"

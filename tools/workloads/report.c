@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yajl/yajl_gen.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "workloads/control.h"
 #include "workloads/stats.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "data/status.h"
 #include "data/err.h"
 #include "workloads/restore.h"
 #include "workloads/thp.h"
