@@ -6,6 +6,9 @@
 
 #include "session/kallsyms.h"
 
+/* Files of procfs ask for reads of 1 KiB each: some 10000 of them. */
+#define BUFFER	65536
+
 /* "ffffffff81000000 T name\t[module]\n"; false at the end or on a damaged line. */
 static bool next_symbol(FILE *f, char **line, size_t *size, uint64_t *address, char **name)
 {
@@ -40,15 +43,19 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 	size_t size = 0;
 	uint64_t address;
 	struct ksym *s;
+	bool any = false;
 	FILE *f;
+	int e;
 
 	qsort(sym, n, sizeof(*sym), by_name);
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
+	setvbuf(f, NULL, _IOFBF, BUFFER);
 	while (next_symbol(f, &line, &size, &address, &name)) {
 		char suffix[64];
 
+		any = true;
 		dot = strchr(name, '.');
 		if (dot == name)
 			continue;
@@ -67,14 +74,11 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 				snprintf(s->clone, sizeof(s->clone), "%.30s%.30s", name, suffix);
 		}
 	}
+	e = ferror(f) ? errno : any ? 0 : EINVAL;
 	free(line);
-	if (ferror(f)) {
-		fclose(f);
-		errno = EIO;
-		return -1;
-	}
 	fclose(f);
-	return 0;
+	errno = e;
+	return e ? -1 : 0;
 }
 
 int kallsyms_names(const char *path, const uint64_t *address, char **name, size_t n)
@@ -87,6 +91,7 @@ int kallsyms_names(const char *path, const uint64_t *address, char **name, size_
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
+	setvbuf(f, NULL, _IOFBF, BUFFER);
 	while (next_symbol(f, &line, &size, &at, &symbol))
 		for (i = 0; i < n && at; i++)
 			if (address[i] == at && !name[i])

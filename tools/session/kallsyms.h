@@ -18,7 +18,7 @@ struct ksym {
 /*
  * Read a file in the format of /proc/kallsyms once and fill in sym[0..n), which
  * is sorted by name in the course of it. `.cold` parts are no copies. Returns 0,
- * or -1 with errno when the file cannot be read.
+ * or -1 with errno when the file cannot be read; EINVAL: it holds no symbols.
  */
 int kallsyms_find(const char *path, struct ksym *sym, size_t n);
 /* The entry of a name after that, or NULL. */

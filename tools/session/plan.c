@@ -237,7 +237,7 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		snprintf(reason, size, "only as %s: the compiler changed its arguments", k->clone);
 		return MECH_NONE;
 	}
-	if (id < 0 && (!p->have_kallsyms || !k->exact)) {
+	if (p->have_kallsyms ? !k->exact : id < 0) {
 		snprintf(reason, size, "no symbol: inlined or not built");
 		return MECH_NONE;
 	}
@@ -426,12 +426,13 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 		if (!kallsyms_find(kallsyms, p->sym, p->syms)) {
 			p->have_kallsyms = true;
 		} else if (opts->kallsyms) {
-			err("%s", "%s", opts->kallsyms, strerror(errno));
+			err("%s", "%s", opts->kallsyms, errno == EINVAL ?
+			    "no symbols: neither a kallsyms nor a System.map" : strerror(errno));
 			goto cleanup;
 		}
 	}
 	if (!p->have_kallsyms)
-		kallsyms_find("/dev/null", p->sym, p->syms);	/* sorts */
+		kallsyms_find("/dev/null", p->sym, p->syms);	/* only sorts */
 	known_ops(p);
 
 	if (plan->live) {
