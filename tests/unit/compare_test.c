@@ -314,6 +314,17 @@ static void test_counts(void **state)
 	assert_int_equal(status_of(eager, lazy, true), 1);
 	recording_free(eager);
 	recording_free(lazy);
+	/* Four boots of one side are too few to take a count for exact. */
+	eager = counts(0, false, 4);
+	lazy = counts(100, true, 6);
+	c = comparison_new(eager, lazy, NULL);
+	assert_int_equal(item(c, "fault_completed")->kind, EVIDENCE_BOOTS);
+	comparison_free(c);
+	c = comparison_new(lazy, eager, NULL);
+	assert_int_equal(item(c, "fault_completed")->kind, EVIDENCE_BOOTS);
+	comparison_free(c);
+	recording_free(eager);
+	recording_free(lazy);
 	eager = counts(0, false, 1);
 	lazy = counts(100, true, 1);
 	c = comparison_new(eager, lazy, NULL);

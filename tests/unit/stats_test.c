@@ -5,7 +5,7 @@
  * 1.4-2-1+b1 (wilcox_test and wilcoxsign_test, zero.method = "Pratt", both with
  * distribution = "exact", which is exact with ties), r-cran-exactranktests
  * 0.8-35-1 (wilcox.exact, the same values), r-base-core 4.2.2.20221110-2
- * (wilcox.test intervals without ties, p.adjust, binom.test) and python3-scipy
+ * (wilcox.test: intervals without ties, approximations; p.adjust, binom.test) and python3-scipy
  * 1.10.1-2 (mannwhitneyu and wilcoxon, exact, without ties).
  */
 #include <math.h>
@@ -195,6 +195,19 @@ static void test_large(void **unused)
 	assert_false(exact);
 	assert_true(approximate);
 	near(p, q, 0.05);
+	/* With ties, as R's wilcox.test(exact = FALSE, correct = TRUE) has them. */
+	for (i = 0; i < 60; i++) {
+		a[i] = i % 2 ? 0 : i % 5;
+		b[i] = i % 2 ? 0 : i % 4 + 2;
+	}
+	near(mann_whitney_p(a, 30, b, 31, &approximate), 0.21972767996555, 1e-12);
+	assert_true(approximate);
+	for (i = 0; i < N(d); i++) {
+		d[i] = (double)((i * 37) % 101) - 40.5;
+		d[i] = d[i] > 0 ? ceil(d[i] / 3) : floor(d[i] / 3);
+	}
+	near(signed_rank_p(d, 101, &approximate), 0.003108784365791, 1e-11);
+	assert_true(approximate);
 	for (i = 0; i < N(d); i++)
 		d[i] = (double)((i * 37) % 101) - 40;
 	p = signed_rank_p(d, 100, &exact);
