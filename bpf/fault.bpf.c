@@ -319,8 +319,10 @@ ENTRY_BODY(FAULT_ENTRY)
 
 	if (!st)
 		return;
-	if (st->active)
-		count_trust(TRUST_UNMATCHED);	/* its exit was lost */
+	if (st->active) {
+		count_trust(TRUST_UNMATCHED);	/* its exit was lost, but not its last hold */
+		close_hold(st);
+	}
 
 	ops = READ(vma, vm_ops);
 	vm_flags = READ(vma, vm_flags);

@@ -47,16 +47,18 @@
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
 	  "one call of handle_mm_fault, of faults that took several or failed, by outcome") \
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) | \
-	  EV(EAGER_PAGE) | EV(EAGER_PAGES),					\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
+	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
+	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END),				\
 	  "page-table entries installed by faults and at mmap time")		\
 	X(PTES_PER_HOLD, "ptes_per_hold", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(PTE_INSTALL) | EV(ANON_INSTALL) | \
-	  EV(EAGER_PAGE) | EV(EAGER_PAGES) | EV(PTE_LOCK),			\
+	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
+	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
+	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END),				\
 	  "PTEs installed per acquisition of the page-table lock")		\
 	X(PTES_PER_FAULT, "ptes_per_fault", FAULT, BATCH, "ptes", INSTALL,	\
 	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
-	  EV(ANON_INSTALL),							\
+	  EV(ANON_INSTALL) | EV(PTE_LOCK),					\
 	  "PTEs installed per logical fault that installed any")		\
 	X(PMD_MAPS, "pmd_maps", FAULT, COUNTER, "maps", ATTEMPT,		\
 	  HIGHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON),	\
@@ -65,11 +67,12 @@
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES),		\
 	  "pages of the windows that fault-around was asked for")		\
 	X(FAULT_AROUND_MAPPED, "fault_around_mapped", FAULT, COUNTER, "ptes", BACKING, \
-	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL), \
+	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
+	  EV(PTE_INSTALL),							\
 	  "PTEs that fault-around installed (a large folio may exceed its window)") \
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(PTE_INSTALL) | \
-	  EV(MAP_PAGES_READ),							\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
+	  EV(PTE_INSTALL) | EV(MAP_PAGES_READ),					\
 	  "PTEs of the windows that were present already")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,13 +123,35 @@ static int read_by(struct counts *c)
 	return read_array(c, c->maps.by_counts, BY_SLOTS, BY_WORDS, c->now.by);
 }
 
-int counts_read(struct counts *c)
+static int read_all(struct counts *c)
 {
 	if (read_array(c, c->maps.counters, 1, COUNTERS_MAX, c->now.counters) ||
 	    read_array(c, c->maps.batches, c->batches, BATCH_WORDS, c->now.batches) ||
 	    read_array(c, c->maps.times, c->times, TIME_WORDS, c->now.times))
 		return -1;
 	return read_by(c);
+}
+
+/*
+ * While bpf(2) reads a map the kernel runs no kprobe program on that CPU
+ * (bpf_disable_instrumentation()). With lazy preemption the target may get the
+ * CPU meanwhile, and all its events are lost until we run again: 137 in a row were
+ * seen. A real-time task is not preempted by an ordinary one. Without the
+ * permission we go on: what is lost is in the programs' misses.
+ */
+int counts_read(struct counts *c)
+{
+	struct sched_param fifo = { .sched_priority = 1 }, param;
+	int policy = sched_getscheduler(0), ret;
+	bool boosted;
+
+	boosted = policy >= 0 && policy != SCHED_FIFO && policy != SCHED_RR &&
+		  policy != SCHED_DEADLINE && !sched_getparam(0, &param) &&
+		  !sched_setscheduler(0, SCHED_FIFO, &fifo);
+	ret = read_all(c);
+	if (boosted)
+		sched_setscheduler(0, policy, &param);
+	return ret;
 }
 
 void counts_lap(struct counts *c)
@@ -175,6 +198,26 @@ static int fill_hist(struct sample *s, enum hist_kind kind, const uint64_t *now,
 	return 0;
 }
 
+/*
+ * Can one lost run hide more than one of what the counter counts? Windows have many
+ * pages, and a large folio or vm_insert_pages() installs many PTEs at once.
+ */
+static bool is_sum(const struct metric *m, const struct sample *s)
+{
+	const char *const *methods = label_values(LABEL_METHOD), *method = s->label[LABEL_METHOD];
+
+	switch (m->id) {
+	case METRIC_FAULT_AROUND_ASKED:
+	case METRIC_FAULT_AROUND_MAPPED:
+	case METRIC_FAULT_AROUND_PRESENT:
+		return true;
+	case METRIC_PTES_INSTALLED:
+		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW];
+	default:
+		return false;
+	}
+}
+
 /* One slot of one metric. */
 static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
 		    uint64_t lost, struct run *run)
@@ -191,6 +234,10 @@ static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
 	switch (m->kind) {
 	case KIND_COUNTER:
 		s->value = sat_add(c->now.counters[at] - c->start.counters[at], 0, &cut);
+		if (lost && is_sum(m, s)) {
+			s->flags |= SAMPLE_LOWER_BOUND;
+			lost = 0;
+		}
 		s->max = sat_add(s->value, lost, &cut);
 		if (cut)
 			s->flags |= SAMPLE_SATURATED;
