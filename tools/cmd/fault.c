@@ -25,7 +25,7 @@ struct fault_options {
 struct report {
 	struct output out;
 	struct view view;
-	bool json, one_line;
+	bool json, one_line, printed;
 	struct recording *rec;
 };
 
@@ -34,6 +34,7 @@ static int print(struct run *run, bool last, void *arg)
 	struct report *r = arg;
 	int e;
 
+	r->printed = true;
 	if (recording_add(r->rec, run)) {
 		run_free(run);
 		err("report", "out of memory");
@@ -132,9 +133,12 @@ static int run_fault(const struct fault_options *o, char **command, int control,
 		status = observe(s, &oo);
 	else if (observe_interrupted())
 		status = 128 + observe_interrupted();
-	if (output_close(&r.out) && r.out.gone && !*command)
+	/* A file that appears holds a report. */
+	if (!r.printed)
+		output_discard(&r.out);
+	else if (output_close(&r.out) && r.out.gone && !*command)
 		status = 128 + SIGPIPE;
-	else if (r.out.failed && !r.out.gone)
+	if (r.out.failed && !r.out.gone)
 		status = EXIT_INTERNAL;
 
 cleanup:

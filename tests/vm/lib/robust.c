@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,8 @@ static void touch(size_t pages)
 
 	if (p == MAP_FAILED)
 		fail("mmap");
+	/* One fault per page, wherever the mapping is. */
+	madvise((void *)p, pages * PAGE, MADV_NOHUGEPAGE);
 	for (i = 0; i < pages; i++)
 		p[i * PAGE] = 1;
 }
@@ -151,6 +154,30 @@ static int bpf_objects(void)
 	return 0;
 }
 
+/* Three groups of pages; between them: a line to stdout, then a line from stdin. */
+static int gated(long a, long b, long c)
+{
+	long pages[] = { a, b, c };
+	char line[16];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		touch(pages[i]);
+		if (i < 2 && (write(STDOUT_FILENO, "done\n", 5) != 5 ||
+			      read(STDIN_FILENO, line, sizeof(line)) <= 0))
+			fail("gate");
+	}
+	return 0;
+}
+
+/* A file system of one page, to be full at once. */
+static int tiny(const char *directory)
+{
+	if (mount("tmpfs", directory, "tmpfs", 0, "size=4k,mode=0700"))
+		fail("mount");
+	return 0;
+}
+
 /* A controller's client that opens a region and dies in it. */
 static int enable_and_die(void)
 {
@@ -187,6 +214,10 @@ int main(int argc, char **argv)
 		return crash(n);
 	else if (!strcmp(what, "bpf"))
 		return bpf_objects();
+	else if (!strcmp(what, "gated") && argc == 5)
+		return gated(n, m, atol(argv[4]));
+	else if (!strcmp(what, "tiny") && argc == 3)
+		return tiny(argv[2]);
 	else if (!strcmp(what, "enable-and-die"))
 		return enable_and_die();
 	else

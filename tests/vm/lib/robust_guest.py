@@ -1,0 +1,593 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The robustness suite's part inside a guest: prints one JSON object per result.
+
+Arguments: the groups of tests, comma-separated, and the number of short-lived
+children. Attaching takes seconds on an emulated CPU, so the ways to start tasks
+share one run; they run one by one only to find out which of them is at fault.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+HELPER = "/usr/bin/robust"
+REPORT = "/tmp/report.json"
+STARTED = "/tmp/started"
+LARGEST = 2**63 - 1
+
+
+def result(name, problem=None):
+    print(json.dumps({"name": name, "problem": str(problem) if problem else None}))
+    sys.stdout.flush()
+
+
+def note(text):
+    print(json.dumps({"note": text}))
+    sys.stdout.flush()
+
+
+# ---- strict JSON ----
+
+def unique(pairs):
+    if len({k for k, _ in pairs}) != len(pairs):
+        raise ValueError("duplicate key")
+    return dict(pairs)
+
+
+def refuse(word):
+    raise ValueError(f"{word} is not JSON")
+
+
+def whole(digits):
+    if abs(int(digits)) > LARGEST:
+        raise ValueError(f"{digits} is beyond 2^63-1")
+    return int(digits)
+
+
+def strict(data):
+    text = data.decode("utf-8")
+    for c in text:
+        if (ord(c) < 0x20 and c != "\n") or 0x7f <= ord(c) < 0xa0:
+            raise ValueError(f"raw control character {ascii(c)}")
+    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=whole)
+
+
+# ---- running ----
+
+def unlink(*paths):
+    for path in paths:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+
+
+def fault(*args, **more):
+    """mmscope fault to its end: (status, stdout, stderr)."""
+    more.setdefault("stdin", subprocess.DEVNULL)
+    p = subprocess.run(["mmscope", "fault", *args], capture_output=True, timeout=200,
+                       check=False, **more)
+    return p.returncode, p.stdout, p.stderr
+
+
+def start(*args, **more):
+    """In the background, its output in files: a command that outlives it holds no pipe."""
+    with open("/tmp/stdout", "wb") as out, open("/tmp/stderr", "wb") as err:
+        more.setdefault("stdout", out)
+        return subprocess.Popen(["mmscope", "fault", *args], stdin=subprocess.DEVNULL,
+                                stderr=err, **more)
+
+
+def load(path=REPORT):
+    with open(path, "rb") as f:
+        return strict(f.read())
+
+
+def completed(run, **labels):
+    """[value, max] of fault_completed: what is lost of one program may belong to any sample."""
+    value = slack = 0
+    for s in run["metrics"]:
+        if s["name"] != "fault_completed" or "vm_ops" in s.get("labels", {}):
+            continue
+        if "value" not in s:
+            raise ValueError(f"fault_completed is unavailable: {s['unavailable']}")
+        if all(s["labels"][k] == v for k, v in labels.items()):
+            value += s["value"]
+            slack = max(slack, s.get("max", s["value"]) - s["value"])
+    return value, value + slack
+
+
+def usage(run):
+    return run["rusage"]["minflt"] + run["rusage"]["majflt"]
+
+
+def wait_until(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def checked(name):
+    """A test is a function that returns its problem; what it raises is one, too."""
+    def decorate(function):
+        try:
+            problem = function()
+        except (OSError, ValueError, KeyError, IndexError, subprocess.TimeoutExpired) as e:
+            problem = repr(e)
+        result(name, problem)
+        return function
+    return decorate
+
+
+# ---- nothing is missed ----
+
+def compare(command, status, exact):
+    """Completed faults of a whole command against what wait4() says of it; None if equal."""
+    mode = ["--exact"] if exact else []
+    unlink(REPORT)
+    started = time.monotonic()
+    got, _, err = fault(*mode, "--json", "-o", REPORT, "--", *command)
+    seconds = time.monotonic() - started
+    if got != status:
+        return f"status {got}, not {status}: {err}"
+    run = load()["runs"][0]
+    low, high = completed(run)
+    truth = usage(run)
+    note(f"[{low}, {high}] faults{' --exact' if exact else ''}, rusage {truth}, "
+         f"{run['wall_ns'] / 1e9:.2f} of {seconds:.2f} s in the command: {' '.join(command).split(chr(10))[0][:40]}")
+    trust = run["trust"]
+    if exact and (low != high or trust["unmatched"] or trust["map_full"]):
+        return f"lost with --exact: [{low}, {high}], {trust}"
+    if run["exit_status"] != status:
+        return f"recorded status {run['exit_status']}"
+    return None if low <= truth <= high and truth else f"{truth} not in [{low}, {high}]"
+
+
+def equal(name, command, status=0, exact=True, parts=()):
+    @checked(f"{name}: faults {'= rusage with --exact' if exact else 'around rusage'}")
+    def _():
+        problem = compare(command, status, exact)
+        if not problem or not parts:
+            return problem
+        single = [f"{' '.join(p)}: {compare(p, s, exact)}" for p, s in parts]
+        return "\n".join([problem, "one by one:", *single])
+
+
+TASKS = (
+    ([HELPER, "threads", "2", "500"], 0),
+    ([HELPER, "threads", "8", "300"], 0),
+    (["sh", "-c", f"{HELPER} touch 100 & {HELPER} touch 100; wait"], 0),
+    (["sh", "-c", 'exec sh -c "exec true"'], 0),
+    ([HELPER, "vforks", "30"], 0),
+    ([HELPER, "clone", "30", "20"], 0),
+    ([HELPER, "crash", "10"], 139),
+)
+FIRST = [HELPER, "touch", "64"]     # 5 ms
+PYTHON = [sys.executable, "-c",
+          "import json\nx = [bytearray(8192) for _ in range(3000)]\njson.dumps([1] * 10000)"]
+SQLITE = ["sqlite3", ":memory:",
+          "create table t(a, b); insert into t select value, hex(randomblob(200)) from "
+          "generate_series(1, 2000); select count(*), sum(length(b)) from t;"]
+
+
+def quoted(command):
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+
+
+def tasks(exact):
+    script = "; ".join(f"{quoted(c)}; [ $? -eq {s} ] || exit 99" for c, s in TASKS)
+    equal("threads, jobs, exec chains, vfork, clone, a crash", ["sh", "-c", script], exact=exact,
+          parts=TASKS)
+
+
+# ---- what is left behind ----
+
+def objects():
+    """BPF programs, maps, links, kprobes and patched functions of the whole kernel."""
+    p = subprocess.run([HELPER, "bpf"], capture_output=True, text=True, timeout=60, check=True)
+    numbers = [int(n) for n in p.stdout.split()]
+    for path in ("/sys/kernel/debug/kprobes/list", "/sys/kernel/tracing/enabled_functions"):
+        with open(path) as f:
+            numbers.append(len(f.readlines()))
+    return numbers
+
+
+BEFORE = objects()
+
+
+def left_behind():
+    """The kernel frees in its own time: what is there after 15 s stays."""
+    if wait_until(lambda: objects() == BEFORE, 15):
+        return None
+    return f"programs, maps, links, kprobes, patched functions: {objects()}, before {BEFORE}"
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def end(p):
+    """(status, stdout, stderr) of a tracer that should end now."""
+    try:
+        status = p.wait(60)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        p.wait()
+        raise ValueError("the tracer did not end") from None
+    with open("/tmp/stdout", "rb") as out, open("/tmp/stderr", "rb") as err:
+        return (status if status >= 0 else 128 - status), out.read(), err.read()
+
+
+def begin(script, *options):
+    """A tracer of a shell script that has started. The script's $$ is in STARTED."""
+    unlink(STARTED, REPORT)
+    p = start(*options, "--json", "-o", REPORT, "--", "sh", "-c",
+              f"echo $$ >{STARTED}.new; mv {STARTED}.new {STARTED}; {script}")
+    if not wait_until(lambda: os.path.exists(STARTED)):
+        p.kill()
+        raise ValueError(f"the command has not started: {end(p)}")
+    with open(STARTED) as f:
+        return p, int(f.read())
+
+
+def while_attaching(number, options, fractions, attach):
+    # An action of ours that the tracer is in the middle of: no moment is special.
+    for fraction in fractions:
+        @checked(f"{number.name} after {fraction} of attaching {' '.join(options)}")
+        def _(fraction=fraction):
+            unlink(STARTED, REPORT)
+            p = start(*options, "--json", "-o", REPORT, "--", "sh", "-c",
+                      f"echo $$ >{STARTED}; sleep 60")
+            time.sleep(attach * fraction)
+            p.send_signal(number)
+            status, _, err = end(p)
+            if status != 128 + number:
+                return f"status {status}: {err}"
+            started = os.path.exists(STARTED)
+            if number != signal.SIGKILL and (err or started):
+                return f"the command was started or there is an error: {started}, {err}"
+            if number != signal.SIGKILL and os.path.exists(REPORT):
+                return "there is a report of nothing"
+            if started:
+                with open(STARTED) as f:
+                    pid = int(f.read())
+                alive = state(pid)
+                os.kill(pid, signal.SIGKILL)
+                if alive not in "SR":
+                    return f"the command is in state {alive}"
+            return left_behind()
+
+
+def killed(attach, options):
+    while_attaching(signal.SIGKILL, options, (0.3, 0.6, 0.9), attach)
+
+    @checked(f"SIGKILL during the run: the command goes on {' '.join(options)}")
+    def _():
+        p, pid = begin(f"n=0; while [ $n -lt 20 ]; do n=$((n + 1)); {HELPER} touch 10; done; "
+                       f"sleep 0.5; : >{STARTED}.2; sleep 60", *options)
+        p.kill()
+        status, _, err = end(p)
+        going = wait_until(lambda: os.path.exists(STARTED + ".2"))
+        unlink(STARTED + ".2")
+        alive = state(pid)
+        os.kill(pid, signal.SIGKILL)
+        if status != 137 or err or not going or alive not in "SR":
+            return f"status {status}, goes on {going}, {alive}: {err}"
+        return left_behind()
+
+
+def signals(attach, options):
+    while_attaching(signal.SIGINT, options, (0.5,), attach)
+    while_attaching(signal.SIGTERM, options, (0.75,), attach)
+
+    @checked(f"SIGTERM goes to the command, whose status it is {' '.join(options)}")
+    def _():
+        p, _ = begin(f"trap 'exit 7' TERM; {HELPER} touch 100; : >{STARTED}.2; "
+                     "while :; do sleep 0.1; done", *options)
+        if not wait_until(lambda: os.path.exists(STARTED + ".2")):
+            return "the command does not get on"
+        unlink(STARTED + ".2")
+        p.send_signal(signal.SIGTERM)
+        status, _, err = end(p)
+        low, high = completed(load()["runs"][0])
+        if status != 7 or err or high < 100:
+            return f"status {status}, [{low}, {high}] faults, {err}"
+        return left_behind()
+
+    @checked(f"SIGINT ends a command that does not care {' '.join(options)}")
+    def _():
+        p, _ = begin("exec sleep 60", *options)
+        p.send_signal(signal.SIGINT)
+        status, _, err = end(p)
+        if status != 130 or err or not completed(load()["runs"][0])[1]:
+            return f"status {status}: {err}"
+        return left_behind()
+
+    @checked(f"SIGINT twice leaves a command that ignores it {' '.join(options)}")
+    def _():
+        p, pid = begin("trap '' INT; while :; do sleep 0.1; done", *options)
+        p.send_signal(signal.SIGINT)
+        if not wait_until(lambda: os.path.exists(REPORT)):
+            return "no report after the first"
+        time.sleep(0.5)
+        if p.poll() is not None:
+            return "the tracer does not wait for the command"
+        p.send_signal(signal.SIGINT)
+        status, _, err = end(p)
+        alive = state(pid)
+        os.kill(pid, signal.SIGKILL)
+        if status != 130 or err or alive not in "SR":
+            return f"status {status}, command {alive}: {err}"
+        return left_behind()
+
+# ---- exit statuses and output ----
+
+def statuses():
+    with open("/tmp/text", "w") as f:
+        f.write("no program\n")
+    for what, status in ((["/tmp/text"], 126), (["nowhere"], 127)):
+        @checked(f"status {status} of {what[0]}")
+        def _(what=what, status=status):
+            got, out, err = fault("--", *what)
+            if got != status or out:
+                return f"{got}, {out}, {err}"
+            if (err.count(b"\n") != 1 or not err.startswith(b"mmscope: ")):
+                return f"not one line: {err}"
+            return None
+
+
+def output():
+    @checked("-o -: the report has stdout, the command's goes to stderr")
+    def _():
+        status, out, err = fault("--json", "-o", "-", "--", "sh", "-c", "echo hello; exit 4")
+        if status != 4 or err != b"hello\n":
+            return f"status {status}, {err}"
+        return None if usage(strict(out)["runs"][0]) else "no faults"
+
+    @checked("-o /dev/full: one line, and it stays a device")
+    def _():
+        status, out, err = fault("-o", "/dev/full", "--", "true")
+        one = err.count(b"\n") == 1 and b"No space left" in err
+        if status != 70 or out or not one:
+            return f"status {status}: {err}"
+        return None if stat.S_ISCHR(os.stat("/dev/full").st_mode) else "it was replaced"
+
+    @checked("-o on a full file system: one line, nothing left there")
+    def _():
+        os.mkdir("/tmp/tiny")
+        subprocess.run([HELPER, "tiny", "/tmp/tiny"], check=True, timeout=60)
+        with open("/tmp/tiny/filler", "wb", 0) as f:
+            f.write(bytes(4096))
+        status, out, err = fault("--json", "-o", "/tmp/tiny/report", "--", "true")
+        if status != 70 or out or err.count(b"\n") != 1 or b"No space left" not in err:
+            return f"status {status}: {err}"
+        left = os.listdir("/tmp/tiny")
+        return None if left == ["filler"] else f"left: {left}"
+
+    @checked("-o in a missing directory: one line before anything starts")
+    def _():
+        unlink(STARTED)
+        status, out, err = fault("-o", "/tmp/none/report", "--", "sh", "-c", f": >{STARTED}")
+        if status != 2 or out or err.count(b"\n") != 1:
+            return f"status {status}: {err}"
+        return "the command ran" if os.path.exists(STARTED) else None
+
+    @checked("a reader that leaves: quiet end of -a -i")
+    def _():
+        p = start("-a", "-i", "300ms", stdout=subprocess.PIPE)
+        line = p.stdout.readline()
+        p.stdout.close()
+        status, _, err = end(p)
+        if status != 141 or err or not line:
+            return f"status {status}, {line}, {err}"
+        return left_behind()
+
+
+def hostile():
+    @checked("hostile names of a command and its arguments")
+    def _():
+        names = [b'a"b\\\n\x1b[31m', b"\xff\xfe\x9bm", b"\xc3("]
+        command = [b"/tmp/" + names[0], *names[1:]]
+        shutil.copy(shutil.which("true"), command[0])
+        status, out, err = fault("--json", "--", *command)
+        if status or out:
+            return f"status {status}"
+        # One U+FFFD for each byte, or for each sequence: both are right.
+        have, want = ([re.sub("\ufffd+", "\ufffd", text) for text in texts] for texts in
+                      (strict(err)["command"], [c.decode("utf-8", "replace") for c in command]))
+        return None if have == want else f"{ascii(have)} is not {ascii(want)}"
+
+
+# ---- time ----
+
+def timed():
+    @checked("-i: what the intervals say adds up to the whole")
+    def _():
+        script = f"n=0; while [ $n -lt 5 ]; do n=$((n + 1)); {HELPER} touch 200; sleep 0.2; done"
+        status, out, err = fault("--exact", "--json", "-i", "300ms", "-o", "-", "--", "sh", "-c",
+                                 script)
+        runs = [strict(line)["runs"] for line in out.splitlines()]
+        if status or err or len(runs) < 3 or any(len(r) != 1 for r in runs):
+            return f"status {status}, {len(runs)} lines, {err}"
+        total = sum(completed(r[0])[0] for r in runs)
+        with_faults = sum(completed(r[0])[0] > 0 for r in runs)
+        if [("rusage" in r[0]) for r in runs] != [False] * (len(runs) - 1) + [True]:
+            return "rusage belongs to the last one only"
+        if with_faults < 2:
+            return "all in one interval"
+        # The same once more in one piece: the scripts are alike to a few pages of the stack.
+        truth = usage(runs[-1][0])
+        return None if total == truth else f"{total} in {len(runs)} intervals, rusage {truth}"
+
+    @checked("-d with a command: the report is of that time, the status the command's")
+    def _():
+        unlink(REPORT)
+        begin_at = time.monotonic()
+        p = start("-d", "1", "--json", "-o", REPORT, "--", "sh", "-c",
+                  f"{HELPER} touch 50; sleep 4; exit 6")
+        status, _, err = end(p)
+        run = load()["runs"][0]
+        low, high = completed(run)
+        seconds = run["wall_ns"] / 1e9
+        if status != 6 or err or high < 50 or "rusage" in run or not 0.9 < seconds < 3:
+            return f"status {status}, [{low}, {high}], {seconds} s: {err}"
+        return None if time.monotonic() - begin_at > 4 else "it did not wait for the command"
+
+    @checked("-a -d -i --json: a recording in each line, of everything that runs")
+    def _():
+        p = start("-a", "-d", "2", "-i", "500ms", "--json")
+        touched = 0
+        while p.poll() is None:
+            subprocess.run([HELPER, "touch", "500"], check=True, timeout=60)
+            touched += 1
+        status, out, err = end(p)
+        runs = [strict(line)["runs"][0] for line in out.splitlines()]
+        high = sum(completed(r)[1] for r in runs)
+        if status or err or not 3 <= len(runs) <= 5:
+            return f"status {status}, {len(runs)} lines: {err}"
+        # Those before and after the observation are not in it.
+        return None if high >= 500 else f"{high} faults while {touched} x 500 pages were touched"
+
+    @checked("-a -- CMD: at least the command")
+    def _():
+        unlink(REPORT)
+        status, _, err = fault("-a", "--json", "-o", REPORT, "--", HELPER, "touch", "300")
+        run = load()["runs"][0]
+        high = completed(run)[1]
+        return None if not status and not err and high >= usage(run) >= 300 else \
+            f"status {status}, at most {high} of {usage(run)}: {err}"
+
+
+# ---- control ----
+
+CONTROLLER = """
+cd /tmp
+exec 10<>ctl 11<>ack 12<>in 13<>out
+mmscope fault --exact --json -o report.json --control fd:10,11 -- \
+	robust gated 100 300 50 <&12 >&13 &
+say()
+{
+	echo "$1" >&10
+	read -r answer <&11
+	echo "$1 $answer"
+}
+read -r line <&13
+say enable
+echo go >&12
+read -r line <&13
+say nonsense
+say ping
+say disable
+echo go >&12
+wait $!
+echo "status $?"
+"""
+
+
+def control():
+    @checked("--control: a shell with fifos, one region, an unknown word")
+    def _():
+        unlink(REPORT)
+        for name in ("ctl", "ack", "in", "out"):
+            os.mkfifo("/tmp/" + name)
+        p = subprocess.run(["sh", "-c", CONTROLLER], capture_output=True, text=True, timeout=100,
+                           stdin=subprocess.DEVNULL, check=False)
+        want = "enable ack\nnonsense ack\nping ack\ndisable ack\nstatus 0\n"
+        if p.stdout != want:
+            return f"{p.stdout}{p.stderr}"
+        if p.stderr.count("\n") != 1 or "'nonsense'" not in p.stderr:
+            return f"not one line about the unknown word: {p.stderr}"
+        low, high = completed(load()["runs"][0])
+        return None if (low, high) == (300, 300) else f"[{low}, {high}] faults in the region"
+
+    @checked("--control: a controller that is gone")
+    def _():
+        unlink(REPORT)
+        ctl, there = os.pipe()
+        here, ack = os.pipe()
+        os.write(there, b"enable\n")
+        os.close(there)
+        os.close(here)
+        status, _, err = fault("--json", "-o", REPORT, "--control", f"fd:{ctl},{ack}", "--", "sh",
+                               "-c", f"sleep 1; {HELPER} touch 200", pass_fds=(ctl, ack))
+        os.close(ctl)
+        os.close(ack)
+        high = completed(load()["runs"][0])[1]
+        return None if not status and not err and high >= 200 else \
+            f"status {status}, {high} faults: {err}"
+
+    @checked("a command that opens a region and dies in it")
+    def _():
+        unlink(REPORT)
+        status, _, err = fault("--json", "-o", REPORT, "--", "sh", "-c",
+                               f"{HELPER} enable-and-die; {HELPER} touch 100; exit 3")
+        low, high = completed(load()["runs"][0])
+        return None if status == 3 and high >= 164 else f"status {status}, [{low}, {high}]: {err}"
+
+    @checked("two benches at once: their regions, not their start")
+    def _():
+        unlink(REPORT)
+        status, out, err = fault("--exact", "--json", "-o", REPORT, "--", "sh", "-c",
+                                 "for n in 1 2; do mmscope bench touch --size 2M --repeat 2 --json"
+                                 " || exit 8 & done; wait")
+        run = load()["runs"][0]
+        low, high = completed(run)
+        if status or err or len(out.splitlines()) != 2:
+            return f"status {status}: {out} {err}"
+        pages = [sum([r["pages"]] * len(r["touch_ns"])) for r in map(strict, out.splitlines())]
+        return None if low == high and sum(pages) <= low < usage(run) else \
+            f"[{low}, {high}] faults, {pages} pages, rusage {usage(run)}"
+
+
+def attach_time(options):
+    begin_at = time.monotonic()
+    p, _ = begin("exit 0", *options)
+    attach = time.monotonic() - begin_at
+    end(p)
+    total = time.monotonic() - begin_at
+    note(f"attach {' '.join(options)}: {attach:.2f} s until the command starts, "
+         f"{total - attach:.2f} s from there to the end")
+    return attach
+
+
+def exact():
+    equal("5 ms", FIRST)
+    tasks(True)
+    equal("python3", PYTHON)
+
+
+def more():
+    equal("sqlite3", SQLITE)
+    equal("short-lived children", [HELPER, "forks", sys.argv[2]])
+
+
+def default():
+    equal("5 ms", FIRST, exact=False)
+    tasks(False)
+
+
+GROUPS = {
+    "exact": exact,
+    "more": more,
+    "default": default,
+    "killed": lambda: killed(attach_time([]), []),
+    "killed-exact": lambda: killed(attach_time(["--exact"]), ["--exact"]),
+    "signals": lambda: signals(attach_time([]), []),
+    "statuses": statuses,
+    "output": output,
+    "hostile": hostile,
+    "timed": timed,
+    "control": control,
+}
+
+for group in sys.argv[1].split(","):
+    GROUPS[group]()
