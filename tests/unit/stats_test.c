@@ -96,8 +96,7 @@ static double all_signs(const double *d, size_t n)
 	for (i = 0; i < n; i++)
 		absolute[i] = fabs(d[i]);
 	for (i = 0; i < n; i++)
-		seen += (d[i] > 0) - (d[i] < 0) ? (d[i] > 0 ? 1 : -1) *
-			(long)rank2(absolute, n, i) : 0;
+		seen += ((d[i] > 0) - (d[i] < 0)) * (long)rank2(absolute, n, i);
 	for (set = 0; set < 1UL << n; set++) {
 		long sum = 0;
 

@@ -202,76 +202,67 @@ static void print_verdict(FILE *f, const struct diff_view *d)
 	text_wrap(f, &d->view, colour[i], 2, escaped);
 }
 
-static void print_name(struct table *t, const struct comparison_item *it)
+static void add_row(struct table *t, const struct comparison_item *it)
 {
 	char name[NAME_WIDTH + 1];
 
 	text_escape(name, sizeof(name), it->name);
 	table_cell(t, "%s%s", it->primary ? "" : "  ", name);
+	table_cell(t, "%s", diff_value(it, &it->base).s);
+	table_cell(t, "%s", diff_value(it, &it->new).s);
+	table_cell(t, "%s", diff_change(it).s);
+	table_cell(t, "%s", interval(it).s);
+	table_cell(t, "%s%s", verdict_name(it->verdict), it->look ? " *" : "");
 }
 
-/* Rows of one part, those of equal labels together under a line that names them. */
+/* The rows that have these labels ("": none), under a line that names them. */
+static size_t add_group(struct table *t, const struct diff_view *d, size_t from, size_t to,
+			const char *labels, size_t *folded)
+{
+	char name[NAME_WIDTH + 1];
+	size_t rows = 0, i, column;
+
+	for (i = from; i < to; i++) {
+		const struct comparison_item *it = &d->comparison->item[i];
+
+		if (strcmp(it->labels, labels) || !diff_wanted(d, it))
+			continue;
+		if (diff_folded(d, it)) {
+			++*folded;
+			continue;
+		}
+		if (*labels && !rows) {
+			text_escape(name, sizeof(name), labels);
+			table_cell(t, "%s%s:", it->primary ? "" : "  ", name);
+			for (column = 1; column < t->columns; column++)
+				table_cell(t, "%s", "");
+		}
+		add_row(t, it);
+		rows++;
+	}
+	return rows;
+}
+
+/* The primaries, or all others. */
 static size_t print_rows(FILE *f, const struct diff_view *d, bool primary, size_t *folded)
 {
+	static const char *const head[] = { "base", "new", "change", "interval", "verdict" };
 	const struct comparison *c = d->comparison;
-	size_t from = primary ? 0 : c->primaries, to = primary ? c->primaries : c->items, i, k;
+	size_t from = primary ? 0 : c->primaries, to = primary ? c->primaries : c->items;
 	struct table t = { .columns = 6, .left = 1 };
-	size_t rows = 0;
-	bool any_labels = false, labelled;
+	size_t rows, i, k;
 
 	table_cell(&t, "%s", primary ? "primary" : "  exploratory");
-	table_cell(&t, "base");
-	table_cell(&t, "new");
-	table_cell(&t, "change");
-	table_cell(&t, "interval");
-	table_cell(&t, "verdict");
-	for (labelled = false;; labelled = true) {
-		for (i = from; i < to; i++) {
-			const struct comparison_item *it = &c->item[i];
+	for (i = 0; i < sizeof(head) / sizeof(*head); i++)
+		table_cell(&t, "%s", head[i]);
+	rows = add_group(&t, d, from, to, "", folded);
+	for (i = from; i < to; i++) {
+		const char *labels = c->item[i].labels;
 
-			if (!*it->labels == labelled || !diff_wanted(d, it))
-				continue;
-			any_labels |= labelled;
-			if (diff_folded(d, it)) {
-				++*folded;
-				continue;
-			}
-			/* The first of its labels names them; the others follow it. */
-			for (k = from; labelled && k < i; k++)
-				if (!strcmp(c->item[k].labels, it->labels) &&
-				    diff_wanted(d, &c->item[k]) && !diff_folded(d, &c->item[k]))
-					break;
-			if (labelled && k < i)
-				continue;
-			for (k = i; k < to; k++) {
-				const struct comparison_item *row = &c->item[k];
-
-				if (strcmp(row->labels, it->labels) || !diff_wanted(d, row) ||
-				    diff_folded(d, row))
-					continue;
-				if (labelled && k == i) {
-					char labels[NAME_WIDTH + 1];
-					int column;
-
-					text_escape(labels, sizeof(labels), row->labels);
-					table_cell(&t, "%s%s:", primary ? "" : "  ", labels);
-					for (column = 1; column < 6; column++)
-						table_cell(&t, "%s", "");
-				}
-				print_name(&t, row);
-				table_cell(&t, "%s", diff_value(row, &row->base).s);
-				table_cell(&t, "%s", diff_value(row, &row->new).s);
-				table_cell(&t, "%s", diff_change(row).s);
-				table_cell(&t, "%s", interval(row).s);
-				table_cell(&t, "%s%s", verdict_name(row->verdict),
-					   row->look ? " *" : "");
-				rows++;
-				if (!labelled)
-					break;
-			}
-		}
-		if (labelled)
-			break;
+		for (k = from; k < i && strcmp(c->item[k].labels, labels); k++)
+			;
+		if (*labels && k == i)
+			rows += add_group(&t, d, from, to, labels, folded);
 	}
 	if (rows)
 		table_print(f, &d->view, &t);
