@@ -62,19 +62,40 @@ cleanup:
 	return ok;
 }
 
-enum accel accel_choose(const struct kernel *kernel)
+/*
+ * Before QEMU 8.1 a CPU could translate code while another CPU changed it, and
+ * keep the stale translation (fixed by its commit deba78709ae8; for code across
+ * two pages in 9.1). A kernel changes its code all the time (static keys, ftrace,
+ * BPF trampolines) and then dies of an "Oops: int3". With the CPUs in one thread
+ * there is no such moment.
+ */
+static enum accel tcg_kind(void)
+{
+	char *argv[] = { QEMU, "--version", NULL }, *out = NULL, *p;
+	int major = 0, minor = 0;
+
+	if (!run_program(argv, NULL, &out, NULL, NULL, NULL, NULL) && out) {
+		p = strstr(out, "version ");
+		if (!p || sscanf(p, "version %d.%d", &major, &minor) != 2)
+			major = 0;
+	}
+	free(out);
+	return major > 9 || (major == 9 && minor >= 1) ? ACCEL_TCG : ACCEL_TCG_IN_TURN;
+}
+
+static bool kvm_works(const struct kernel *kernel)
 {
 	char *cache, *path, *boot_id, *known, *answer;
 	bool kvm = false;
 
 	if (access("/dev/kvm", R_OK | W_OK))
-		return ACCEL_TCG;
+		return false;
 	cache = cache_dir();
 	boot_id = read_file("/proc/sys/kernel/random/boot_id", NULL);
 	if (!cache || !boot_id) {
 		free(cache);
 		free(boot_id);
-		return ACCEL_TCG;
+		return false;
 	}
 	boot_id[strcspn(boot_id, "\n")] = 0;
 	path = text("%s/kvm", cache);
@@ -95,5 +116,10 @@ enum accel accel_choose(const struct kernel *kernel)
 	free(path);
 	free(cache);
 	free(boot_id);
-	return kvm ? ACCEL_KVM : ACCEL_TCG;
+	return kvm;
+}
+
+enum accel accel_choose(const struct kernel *kernel)
+{
+	return kvm_works(kernel) ? ACCEL_KVM : tcg_kind();
 }

@@ -19,7 +19,6 @@
 #include "vm/proto.h"
 #include "vm/qemu.h"
 
-#define QEMU "qemu-system-x86_64"
 #define MAX_ARGS 512
 
 /*
@@ -120,7 +119,8 @@ static void add_accel(struct args *a, enum accel accel)
 		add2(a, "-cpu", text("host"));
 		break;
 	case ACCEL_TCG:
-		add2(a, "-accel", text("tcg,thread=multi"));
+	case ACCEL_TCG_IN_TURN:
+		add2(a, "-accel", text("tcg,thread=%s", accel == ACCEL_TCG ? "multi" : "single"));
 		add2(a, "-cpu", text("max"));
 		break;
 	case ACCEL_ICOUNT:

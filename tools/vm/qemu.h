@@ -8,7 +8,14 @@
 #include "vm/kernel.h"
 #include "vm/vm.h"
 
-enum accel { ACCEL_TCG, ACCEL_KVM, ACCEL_ICOUNT };
+#define QEMU "qemu-system-x86_64"
+
+enum accel {
+	ACCEL_KVM,
+	ACCEL_TCG,		/* a thread for each CPU */
+	ACCEL_TCG_IN_TURN,	/* one thread, CPUs in turn */
+	ACCEL_ICOUNT,
+};
 
 /* A running emulator. Descriptors are ours to read and write, non-blocking; -1 when ended. */
 struct qemu {
@@ -35,8 +42,9 @@ bool qemu_ended(struct qemu *q);
 void qemu_complaint(struct qemu *q, char *buf, size_t size);
 
 /*
- * KVM if a guest of this kernel really boots with it here, else TCG. Tried once
- * a boot of this machine; the answer is kept in the cache.
+ * KVM if a guest of this kernel really boots with it here (tried once a boot of
+ * this machine; the answer is kept in the cache), else TCG, in the way that this
+ * emulator does without fault.
  */
 enum accel accel_choose(const struct kernel *kernel);
 

@@ -70,7 +70,10 @@ static int check(const struct vm_options *opt, char **argv)
 static void plan_env(struct initramfs *initramfs, const struct vm_options *opt, enum accel accel)
 {
 	static const char *const kinds[] = {
-		[ACCEL_TCG] = "tcg", [ACCEL_KVM] = "kvm", [ACCEL_ICOUNT] = "icount",
+		[ACCEL_KVM] = "kvm",
+		[ACCEL_TCG] = "tcg",
+		[ACCEL_TCG_IN_TURN] = "tcg",
+		[ACCEL_ICOUNT] = "icount",
 	};
 	static const char *const passed[] = { "TERM=", "NO_COLOR=" };
 	char *vm = text("MMSCOPE_VM=%s", kinds[accel]);
