@@ -320,14 +320,14 @@ struct comparison *comparison_new(const struct recording *base, const struct rec
 
 	w.c = c;
 	if (!c || boots_of(base, &w.boots[0]) || boots_of(new, &w.boots[1]) ||
-	    pair_boots(&w.boots[0], &w.boots[1], &w.plan))
+	    pair_boots(&w.boots[0], &w.boots[1], &w.plan) ||
+	    compare_states(base, new, &w.boots[0], &w.boots[1], c->state, &c->states))
 		goto cleanup;
 	sum_up(&c->base, base, &w.boots[0]);
 	sum_up(&c->new, new, &w.boots[1]);
 	c->kind = w.plan.pairing.kind;
 	c->emulated = is_emulated(&base->machine) || is_emulated(&new->machine);
 	c->icount = is_icount(&base->machine) || is_icount(&new->machine);
-	c->states = compare_states(base, new, c->state);
 	c->states_ignored = options && options->ignore_state;
 	c->commands_differ = !same_command(base, new);
 	ok = true;

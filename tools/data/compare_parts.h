@@ -37,9 +37,10 @@ void pairs_free(struct plan_pairs *plan);
 
 /* ---- states (compare_state.c) ---- */
 
-/* Returns the number of differences, at most COMPARISON_STATES. */
-size_t compare_states(const struct recording *base, const struct recording *new,
-		      struct comparison_state *state);
+/* *states is the number of differences, at most COMPARISON_STATES. -1: no memory. */
+int compare_states(const struct recording *base, const struct recording *new,
+		   const struct boots *boots_b, const struct boots *boots_n,
+		   struct comparison_state *state, size_t *states);
 bool same_command(const struct recording *base, const struct recording *new);
 bool is_emulated(const struct machine *m);
 bool is_icount(const struct machine *m);

@@ -6,7 +6,7 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,20 +151,6 @@ static void compare_memory(struct states *s, uint64_t base, uint64_t new)
 	}
 }
 
-/* Median over all runs; what is wanted is a state, not a measurement. */
-static double median_of(const struct recording *rec, uint64_t (*get)(const struct run *))
-{
-	double *v = malloc((rec->runs + 1) * sizeof(*v)), m = 0;
-	size_t i;
-
-	for (i = 0; v && i < rec->runs; i++)
-		v[i] = get(rec->run[i]);
-	if (v && rec->runs)
-		m = stats_median(v, rec->runs);
-	free(v);
-	return m;
-}
-
 static uint64_t huge_of(const struct run *run)
 {
 	return run->anon_huge_kib;
@@ -175,26 +161,68 @@ static uint64_t rss_of(const struct run *run)
 	return run->has_command ? run->maxrss_kib : 0;
 }
 
-static void compare_huge(struct states *s, const struct recording *base,
-			 const struct recording *new)
+/* The median of each boot; v has room for all runs. */
+static void boot_medians(const struct recording *rec, const struct boots *boots,
+			 uint64_t (*get)(const struct run *), double *v)
 {
-	double b = median_of(base, huge_of), n = median_of(new, huge_of);
-	double rss_b = median_of(base, rss_of), rss_n = median_of(new, rss_of);
-	double rss = rss_b < rss_n ? rss_b : rss_n, apart = b < n ? n - b : b - n;
-	char bt[32], nt[32];
+	double *of_boot = v + boots->n;		/* after the results */
+	size_t boot, i = 0, n;
 
-	/* Without an RSS (nothing was run) the share is of the huge pages themselves. */
-	if (!(rss > 0))
-		rss = b > n ? b : n;
-	if (apart <= 0.05 * rss)
-		return;
-	snprintf(bt, sizeof(bt), "%.0f KiB", b);
-	snprintf(nt, sizeof(nt), "%.0f KiB", n);
-	differ(s, "AnonHugePages at the end", bt, nt);
+	for (boot = 0; boot < boots->n; boot++) {
+		for (n = 0; i < rec->runs && boots->of_run[boots->order[i]] == boot; i++)
+			of_boot[n++] = get(rec->run[boots->order[i]]);
+		v[boot] = stats_median(of_boot, n);
+	}
 }
 
-size_t compare_states(const struct recording *base, const struct recording *new,
-		      struct comparison_state *state)
+/*
+ * How many huge pages a boot ends with varies. Boots enough to tell must differ
+ * by more than they do among themselves: what varies on both sides alike is noise,
+ * which the comparison of boots allows for, and not a state.
+ */
+static int compare_huge(struct states *s, const struct recording *base,
+			const struct recording *new, const struct boots *boots_b,
+			const struct boots *boots_n)
+{
+	double *b = calloc(2 * base->runs + 2, sizeof(*b));
+	double *n = calloc(2 * new->runs + 2, sizeof(*n));
+	double rss, huge_b, huge_n;
+	char bt[32], nt[32];
+	bool approximate;
+	int ret = -1;
+
+	if (!b || !n)
+		goto cleanup;
+	ret = 0;
+	if (!boots_b->n || !boots_n->n || boots_b->n > STATS_BOOTS_MAX || boots_n->n > STATS_BOOTS_MAX)
+		goto cleanup;		/* no comparison at all */
+	boot_medians(base, boots_b, rss_of, b);
+	boot_medians(new, boots_n, rss_of, n);
+	rss = fmin(stats_median(b, boots_b->n), stats_median(n, boots_n->n));
+	boot_medians(base, boots_b, huge_of, b);
+	boot_medians(new, boots_n, huge_of, n);
+	huge_b = stats_median(b, boots_b->n);
+	huge_n = stats_median(n, boots_n->n);
+	/* Without an RSS (nothing was run) the share is of the huge pages themselves. */
+	if (!(rss > 0))
+		rss = fmax(huge_b, huge_n);
+	if (fabs(huge_b - huge_n) <= 0.05 * rss)
+		goto cleanup;
+	if (hl_least_alpha_two(boots_b->n, boots_n->n) <= COMPARE_ALPHA &&
+	    mann_whitney_p(b, boots_b->n, n, boots_n->n, &approximate) > COMPARE_ALPHA)
+		goto cleanup;
+	snprintf(bt, sizeof(bt), "%.0f KiB", huge_b);
+	snprintf(nt, sizeof(nt), "%.0f KiB", huge_n);
+	differ(s, "AnonHugePages at the end", bt, nt);
+cleanup:
+	free(b);
+	free(n);
+	return ret;
+}
+
+int compare_states(const struct recording *base, const struct recording *new,
+		   const struct boots *boots_b, const struct boots *boots_n,
+		   struct comparison_state *state, size_t *states)
 {
 	static const char *const bits[] = { "HZ", "DEBUG_VM", "KASAN", "PROVE_LOCKING" };
 	const struct machine *b = &base->machine, *n = &new->machine;
@@ -208,7 +236,8 @@ size_t compare_states(const struct recording *base, const struct recording *new,
 	huge_sizes(b, bt, sizeof(bt));
 	huge_sizes(n, nt, sizeof(nt));
 	differ(&s, "mTHP", bt, nt);
-	compare_huge(&s, base, new);
+	if (compare_huge(&s, base, new, boots_b, boots_n))
+		return -1;
 	differ_number(&s, "fault_around_bytes", b->fault_around_bytes, n->fault_around_bytes,
 		      UINT64_MAX);
 	differ_number(&s, "CPUs online", b->cpus_online, n->cpus_online, 0);
@@ -227,5 +256,6 @@ size_t compare_states(const struct recording *base, const struct recording *new,
 		snprintf(name, sizeof(name), "CONFIG_%s", bits[i]);
 		differ(&s, name, bt, nt);
 	}
-	return s.n;
+	*states = s.n;
+	return 0;
 }
