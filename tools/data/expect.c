@@ -467,11 +467,12 @@ static bool command_failed(const struct recording *rec, const char *of, char *re
 	return !rec->runs;
 }
 
-static bool states_differ(const struct judge *j, char *reason, size_t size)
+static bool states_differ(struct judge *j, char *reason, size_t size)
 {
 	struct comparison_state state[COMPARISON_STATES];
-	size_t n = compare_states(j->base, j->rec, state);
+	size_t n = 0;
 
+	j->no_memory = compare_states(j->base, j->rec, &j->base_boots, &j->rec_boots, state, &n);
 	if (n)
 		snprintf(reason, size, "unlike machines: %s is %s, in the base %s%s", state[0].name,
 			 state[0].new, state[0].base, n > 1 ? "; and more" : "");
@@ -514,8 +515,7 @@ int expect_judge(const struct expectations *e, size_t index, const struct record
 				     .verdict = EXPECT_SKIP };
 	if (command_failed(rec, "the recording", r->reason, sizeof(r->reason)))
 		return 0;
-	if (j.e->uses_base && (command_failed(base, "the base", r->reason, sizeof(r->reason)) ||
-	    (!options->ignore_state && states_differ(&j, r->reason, sizeof(r->reason)))))
+	if (j.e->uses_base && command_failed(base, "the base", r->reason, sizeof(r->reason)))
 		return 0;
 	if (boots_of(rec, &j.rec_boots) || (j.e->uses_base && boots_of(base, &j.base_boots)))
 		goto cleanup;
@@ -525,6 +525,13 @@ int expect_judge(const struct expectations *e, size_t index, const struct record
 		ret = 0;
 		goto cleanup;
 	}
+	if (j.e->uses_base && !options->ignore_state &&
+	    states_differ(&j, r->reason, sizeof(r->reason))) {
+		ret = 0;
+		goto cleanup;
+	}
+	if (j.no_memory)
+		goto cleanup;
 	r->boot = calloc(j.rec_boots.n, sizeof(*r->boot));
 	if (!r->boot)
 		goto cleanup;
