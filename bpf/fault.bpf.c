@@ -140,7 +140,7 @@ ENTRY_PROGRAMS(COW_FAULT)
 
 static __always_inline void pmd_mapped(struct task_state *st)
 {
-	count(METRIC_PMD_MAPS, slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)), 1);
+	count(METRIC_PMD_MAPS, attempt_slot(st->backing, st->trigger), 1);
 	count_by(st, METRIC_PMD_MAPS, 1, 1);
 	st->method = METHOD_PMD;
 	st->pmd = 1;
@@ -181,8 +181,7 @@ ENTRY_BODY(MAP_PAGES)
 	st->window_start = start;
 	st->window_end = start + ((a2 - a1 + 1) << page_shift);
 	st->window_ptes = 0;
-	count(METRIC_FAULT_AROUND_ASKED, slot_at(SLOT_BASE_BACKING + backing_index(st->backing)),
-	      a2 - a1 + 1);
+	count(METRIC_FAULT_AROUND_ASKED, backing_slot(st->backing), a2 - a1 + 1);
 }
 ENTRY_PROGRAMS(MAP_PAGES)
 FENTRY(MAP_PAGES, 2)
@@ -229,7 +228,7 @@ EXIT_BODY(MAP_PAGES_END)
 	if (!st || !st->active || !st->window_end)
 		return;
 	close_hold(st);
-	slot = slot_at(SLOT_BASE_BACKING + backing_index(st->backing));
+	slot = backing_slot(st->backing);
 	count(METRIC_FAULT_AROUND_MAPPED, slot, st->window_ptes);
 	if (read_memory) {
 		present = window_present(st);
@@ -271,7 +270,7 @@ FEXIT(POPULATE_END, 2)
 
 static __always_inline void refuse(struct task_state *st, u32 backing, u32 reason)
 {
-	count(METRIC_FAULT_REFUSED, slot_at(SLOT_BASE_REFUSED + refused_index(backing, reason)), 1);
+	count(METRIC_FAULT_REFUSED, refused_slot(backing, reason), 1);
 	count_by(st, METRIC_FAULT_REFUSED, 1, 1);
 }
 
@@ -378,7 +377,7 @@ ENTRY_BODY(FAULT_ENTRY)
 		       grown ? REASON_NO_VMA : REASON_VMA_WRITE_LOCKED);
 	}
 	st->finding = 0;
-	count(METRIC_FAULT_ATTEMPTS, slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger)), 1);
+	count(METRIC_FAULT_ATTEMPTS, attempt_slot(st->backing, st->trigger), 1);
 	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
@@ -411,7 +410,7 @@ EXIT_BODY(FAULT_EXIT)
 	now = bpf_ktime_get_ns();
 	st->active = 0;
 	st->window_end = 0;
-	attempt = slot_at(SLOT_BASE_ATTEMPT + attempt_index(st->backing, st->trigger));
+	attempt = attempt_slot(st->backing, st->trigger);
 	latency = now - st->attempt_start;
 
 	if (result & VM_FAULT_ERROR) {
@@ -439,7 +438,8 @@ EXIT_BODY(FAULT_EXIT)
 		if (st->backing == BACKING_ANON && installed_silently(st))
 			install_in_fault(st, METHOD_PER_PAGE, 1, !have_pte_lock);
 		index = fault_index(st->backing, st->method, st->trigger);
-		count(METRIC_FAULT_COMPLETED, slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
+		count(METRIC_FAULT_COMPLETED,
+		      slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
 		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
 		count_time(METRIC_FAULT_LATENCY, slot_at(SLOT_BASE_FAULT + index),
 			   now - st->fault_start);
@@ -454,7 +454,7 @@ EXIT_BODY(FAULT_EXIT)
 	/* A fault of one attempt is in fault_latency already. */
 	if (st->retrying || outcome == OUTCOME_FAILED)
 		count_time(METRIC_FAULT_ATTEMPT_LATENCY,
-			   slot_at(SLOT_BASE_OUTCOME + outcome_index(st->backing, outcome)), latency);
+			   outcome_slot(st->backing, outcome), latency);
 	if (outcome == OUTCOME_COMPLETED)
 		st->retrying = 0;
 }
@@ -587,10 +587,12 @@ EXIT_BODY(EAGER_PAGES_END)
 		return;
 	nr = st->insert_pages;
 	/* On success nothing is left; a failure says how much was not done. */
-	if ((u32)ret && read_memory && !bpf_probe_read_kernel(&left, sizeof(left), (void *)st->insert_num))
+	if ((u32)ret) {
+		if (!read_memory ||
+		    bpf_probe_read_kernel(&left, sizeof(left), (void *)st->insert_num))
+			left = nr;
 		nr = left < nr ? nr - left : 0;
-	else if ((u32)ret)
-		nr = 0;
+	}
 	locks = st->locks - st->insert_locks;
 	insert_done(st, nr, locks ?: (nr + INSERT_BATCH - 1) / INSERT_BATCH, !locks);
 }

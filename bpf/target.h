@@ -125,34 +125,37 @@ static __always_inline u64 clamp(u64 v, u64 max)
 
 static __always_inline u32 fault_index(u32 backing, u32 method, u32 trigger)
 {
-	return (clamp(backing, BACKING_MAX) * METHOD_MAX + clamp(method, METHOD_MAX)) * TRIGGER_MAX +
-	       clamp(trigger, TRIGGER_MAX);
-}
-
-static __always_inline u32 attempt_index(u32 backing, u32 trigger)
-{
-	return clamp(backing, BACKING_MAX) * TRIGGER_MAX + clamp(trigger, TRIGGER_MAX);
-}
-
-static __always_inline u32 refused_index(u32 backing, u32 reason)
-{
-	return clamp(backing, BACKING_MAX) * REASON_MAX + clamp(reason, REASON_MAX);
-}
-
-static __always_inline u32 outcome_index(u32 backing, u32 outcome)
-{
-	return clamp(backing, BACKING_MAX) * OUTCOME_MAX + clamp(outcome, OUTCOME_MAX);
-}
-
-static __always_inline u32 backing_index(u32 backing)
-{
-	return clamp(backing, BACKING_MAX);
+	return (clamp(backing, BACKING_MAX) * METHOD_MAX + clamp(method, METHOD_MAX)) *
+	       TRIGGER_MAX + clamp(trigger, TRIGGER_MAX);
 }
 
 /* The dense slot of a raw index, base included. */
 static __always_inline u32 slot_at(u64 raw)
 {
 	return slot_of[clamp(raw, SLOT_TOTAL)];
+}
+
+static __always_inline u32 attempt_slot(u32 backing, u32 trigger)
+{
+	return slot_at(SLOT_BASE_ATTEMPT +
+		       clamp(backing, BACKING_MAX) * TRIGGER_MAX + clamp(trigger, TRIGGER_MAX));
+}
+
+static __always_inline u32 refused_slot(u32 backing, u32 reason)
+{
+	return slot_at(SLOT_BASE_REFUSED +
+		       clamp(backing, BACKING_MAX) * REASON_MAX + clamp(reason, REASON_MAX));
+}
+
+static __always_inline u32 outcome_slot(u32 backing, u32 outcome)
+{
+	return slot_at(SLOT_BASE_OUTCOME +
+		       clamp(backing, BACKING_MAX) * OUTCOME_MAX + clamp(outcome, OUTCOME_MAX));
+}
+
+static __always_inline u32 backing_slot(u32 backing)
+{
+	return slot_at(SLOT_BASE_BACKING + backing);
 }
 
 /* ---- counting ---- */
