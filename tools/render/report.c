@@ -248,7 +248,7 @@ static void print_failed(FILE *f, const struct recording *rec)
 static void collect_medians(const struct spread *of_boot, size_t boots, struct spread *s,
 			    double *room)
 {
-	size_t b;
+	size_t b, n;
 
 	*s = (struct spread){ .least = INFINITY, .most = -INFINITY };
 	for (b = 0; b < boots; b++) {
@@ -264,11 +264,10 @@ static void collect_medians(const struct spread *of_boot, size_t boots, struct s
 	if (!s->n)
 		return;
 	s->median = median(room, s->n);
-	for (b = 0, s->high = 0; b < boots; b++)
+	for (b = n = 0; b < boots; b++)
 		if (of_boot[b].n)
-			s->high = fmax(s->high, of_boot[b].high);
-	if (s->high < s->median)
-		s->high = s->median;
+			room[n++] = of_boot[b].high;
+	s->high = median(room, n);
 }
 
 /* One line for each metric that some run could not observe. */
