@@ -27,8 +27,8 @@ for source in "$tree"/tools/data/*.c "$tree"/tools/render/*.c; do
 	echo "$source $tmp/$(echo "${source#"$tree"/}" | tr / _).o"
 done >"$tmp/list"
 while read -r source object; do
-	echo "$clang -std=gnu11 -D_GNU_SOURCE '-DMMSCOPE_VERSION=\"0\"' -I$tree/tools -I$tree -O1 -g" \
-		"-fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined" \
+	echo "$clang -std=gnu11 -D_GNU_SOURCE '-DMMSCOPE_VERSION=\"0\"' -I$tree/tools" \
+		"-I$tree -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined" \
 		"-fno-sanitize-recover=all -c -o $object $source"
 done <"$tmp/list" >"$tmp/commands"
 if ! tr '\n' '\0' <"$tmp/commands" | xargs -0 -P 2 -n 1 sh -c 2>"$tmp/log"; then
@@ -50,7 +50,8 @@ for target in read expect; do
 	# shellcheck disable=SC2086 # a list of files
 	if ! $clang -std=gnu11 -D_GNU_SOURCE -I"$tree/tools" -I"$tree" -O1 -g \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-o "$keep/$target" "$here/${target}_fuzz.c" $objects -lyajl -lz -lm 2>"$tmp/log"; then
+		-o "$keep/$target" "$here/${target}_fuzz.c" $objects -lyajl -lz -lm \
+		2>"$tmp/log"; then
 		sed 's/^/# /' "$tmp/log"
 		echo "not ok $n - $target: build"
 		bad=1
@@ -67,7 +68,8 @@ for target in read expect; do
 		runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$tmp/log")
 		# A target that cannot run at all is clean, too, and proves nothing.
 		if [ "${runs:-0}" -ge 1000 ]; then
-			echo "# $runs inputs, $(find "$tmp/$target.corpus" -type f | wc -l) new in the corpus"
+			new=$(find "$tmp/$target.corpus" -type f | wc -l)
+			echo "# $runs inputs, $new new in the corpus"
 			echo "ok $n - $target: clean for $seconds s"
 			continue
 		fi

@@ -232,7 +232,7 @@ static int check_same(const char *path, const struct recording *old,
 	size_t i;
 
 	if (what) {
-		err("%s", "cannot append: its runs are of another %s; record into a file of its own",
+		err("%s", "cannot append: its runs are of another %s; record into a new file",
 		    path, what);
 		return -1;
 	}
@@ -339,8 +339,8 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 		status = save(o, out, rec) ?: error;
 		if (r->finished < o->runs && !status)
 			warn("record", "%s: %zu of %" PRIu64 " runs are in %s",
-			     r->signal ? "interrupted" : "the time limit came", r->finished, o->runs,
-			     place);
+			     r->signal ? "interrupted" : "the time limit came", r->finished,
+			     o->runs, place);
 	}
 	if (status)
 		return status;

@@ -103,8 +103,8 @@ static bool pack_buckets(struct reader *r, const struct metric *m, struct hist_p
 	h->saturated = saturated;
 	/* A view of the same events may know their number and sum only. */
 	if (total != raw->count && !saturated && !(raw->label[LABEL_VM_OPS] && !raw->buckets))
-		return reader_fail(r, "%s: its buckets hold %" PRIu64 " values, count says %" PRIu64,
-				   m->name, total, raw->count);
+		return reader_fail(r, "%s: its buckets hold %" PRIu64 " values, count says %"
+				   PRIu64, m->name, total, raw->count);
 	return true;
 }
 
@@ -113,7 +113,8 @@ static bool fill_hist(struct reader *r, struct sample *s)
 	const struct raw_sample *raw = &r->sample;
 
 	if (!raw->has_count || !raw->has_sum || !raw->has_buckets)
-		return reader_fail(r, "%s is a histogram: it needs count, sum and buckets", raw->name);
+		return reader_fail(r, "%s is a histogram: it needs count, sum and buckets",
+				   raw->name);
 	if (raw->has_value || raw->has_max)
 		return reader_fail(r, "%s is a histogram, and has a value", raw->name);
 	if (!raw->unit || strcmp(raw->unit, s->metric->unit))
@@ -243,7 +244,8 @@ bool reader_probe(struct reader *r)
 	if (!raw->event)
 		return reader_fail(r, "a probe without an event");
 	if (!raw->mechanism == !raw->missing)
-		return reader_fail(r, "probe '%.40s' needs either a mechanism or missing", raw->event);
+		return reader_fail(r, "probe '%.40s' needs either a mechanism or missing",
+				   raw->event);
 	for (e = 0; e < EVENT_MAX && strcmp(events[e].name, raw->event); e++)
 		;
 	if (e == EVENT_MAX) {

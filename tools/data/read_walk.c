@@ -35,10 +35,10 @@ struct field {
 	size_t has;		/* offset of a bool to set, or 0 */
 };
 
-#define F(k, t, s, m)		{ k, t, offsetof(struct s, m), sizeof(((struct s *)0)->m) }
-#define NEED(k, t, s, m)	{ k, t, offsetof(struct s, m), sizeof(((struct s *)0)->m), 0, true }
-#define HAS(k, t, s, m, h)	{ k, t, offsetof(struct s, m), sizeof(((struct s *)0)->m), 0, false, \
-				  offsetof(struct s, h) }
+#define AT(s, m)		offsetof(struct s, m), sizeof(((struct s *)0)->m)
+#define F(k, t, s, m)		{ k, t, AT(s, m) }
+#define NEED(k, t, s, m)	{ k, t, AT(s, m), 0, true }
+#define HAS(k, t, s, m, h)	{ k, t, AT(s, m), 0, false, offsetof(struct s, h) }
 
 static const struct field top[] = {
 	{ "schema", SCHEMA, .required = true },
@@ -61,12 +61,10 @@ static const struct field machine[] = {
 	F("fault_around_bytes", SIGNED64, machine, fault_around_bytes),
 	F("thp", BUFFER, machine, thp),
 	F("shmem_thp", BUFFER, machine, shmem_thp),
-	{ "mthp", PART, offsetof(struct machine, mthp), sizeof(((struct machine *)0)->mthp),
-	  SETTINGS },
+	{ "mthp", PART, AT(machine, mthp), SETTINGS },
 	F("numa_balancing", SIGNED32, machine, numa_balancing),
 	F("virt", BUFFER, machine, virt),
-	{ "config", PART, offsetof(struct machine, config), sizeof(((struct machine *)0)->config),
-	  SETTINGS },
+	{ "config", PART, AT(machine, config), SETTINGS },
 	{ 0 }
 };
 

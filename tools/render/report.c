@@ -146,7 +146,8 @@ static void print_legend(FILE *f, const struct view *view, bool dash, unsigned i
 
 	snprintf(text, sizeof(text), "%s%s%s%s",
 		 flags & SAMPLE_INFERRED ? "; ~N: inferred, not observed on this kernel" : "",
-		 flags & (SAMPLE_LOWER_BOUND << 8) ? "; N+M: between N and N+M, runs were lost" : "",
+		 flags & (SAMPLE_LOWER_BOUND << 8) ?
+		 "; N+M: between N and N+M, runs were lost" : "",
 		 flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED) ? "; N+: some may be missing" : "",
 		 dash ? "; -: unavailable" : "");
 	if (*text)
@@ -295,7 +296,8 @@ static void print_unavailable(FILE *f, const struct recording *rec, const struct
 			continue;
 		text_escape(reason, sizeof(reason), why);
 		if (n == runs)
-			snprintf(text, sizeof(text), "%s: unavailable (%s)", metrics[m].name, reason);
+			snprintf(text, sizeof(text), "%s: unavailable (%s)", metrics[m].name,
+				 reason);
 		else
 			snprintf(text, sizeof(text), "%s: unavailable in %zu of %zu runs (%s)",
 				 metrics[m].name, n, runs, reason);
