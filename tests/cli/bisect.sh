@@ -99,7 +99,8 @@ result 'where only such are left, none is blamed' $?
 
 repository good-1 good-2 good-3 good-4 bad-5 bad-6 bad-7 bad-8
 bisect "$tmp/wrong"
-[ $? != 0 ] && ! grep -q 'is the first bad commit' "$tmp/log" && grep -q 'line 1, column 19' "$tmp/log"
+[ $? != 0 ] && ! grep -q 'is the first bad commit' "$tmp/log" &&
+	grep -q 'line 1, column 19' "$tmp/log"
 result 'malformed expectations stop it at once' $?
 
 echo "1..$n"

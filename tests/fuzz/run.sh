@@ -28,8 +28,8 @@ for source in "$tree"/tools/data/*.c "$tree"/tools/render/*.c; do
 done >"$tmp/list"
 while read -r source object; do
 	echo "$clang -std=gnu11 -D_GNU_SOURCE '-DMMSCOPE_VERSION=\"0\"' -I$tree/tools" \
-		"-I$tree -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined" \
-		"-fno-sanitize-recover=all -c -o $object $source"
+		"-I$tree -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all" \
+		"-fsanitize=fuzzer-no-link,address,undefined -c -o $object $source"
 done <"$tmp/list" >"$tmp/commands"
 if ! tr '\n' '\0' <"$tmp/commands" | xargs -0 -P 2 -n 1 sh -c 2>"$tmp/log"; then
 	echo '1..1'

@@ -41,7 +41,7 @@ step whole mmscope record -o whole.json -n 50 --timeout 20 -- sleep 1
 step none mmscope record -o none.json --timeout 1 -- sleep 100
 step missing mmscope record -o missing.json -n 2 -- /nonexistent
 step values mmscope record -o values.json --primary rate,later -- sh -c \
-	'echo "rate 17.5 MB/s higher" >/dev/fd/$MMSCOPE_VALUES_FD; echo bad >/dev/fd/$MMSCOPE_VALUES_FD'
+	'for x in "rate 17.5 MB/s higher" bad; do echo "$x"; done >/dev/fd/$MMSCOPE_VALUES_FD'
 step device mmscope record -o /dev/full -- true
 [ -c /dev/full ] && echo "device-kept 0"
 mmscope record -o signal.json -n 100 -- sleep 1 2>signal.err &
