@@ -30,7 +30,8 @@ status=0
 	echo '<!-- Made by tests/long/simulation.sh --write. -->'
 	echo '# Simulated comparisons'
 	echo
-	echo "$(date -u +%Y-%m-%d), mmscope at $(git rev-parse --short HEAD 2>/dev/null || echo '?')."
+	commit=$(git rev-parse --short HEAD 2>/dev/null) || commit=unknown
+	echo "$(date -u +%Y-%m-%d), mmscope at commit $commit."
 	echo
 	echo 'The logarithm of a value is shift + boot + run, both normal. Standard deviations are'
 	echo 'those of the logarithms.'

@@ -138,7 +138,8 @@ static void test_mirror(void **state)
 /* Lost events: the whole interval must agree. */
 static void test_uncertain(void **state)
 {
-	static const double low[] = { 100, 100, 100, 100, 100 }, high[] = { 110, 110, 110, 110, 110 };
+	static const double low[] = { 100, 100, 100, 100, 100 };
+	static const double high[] = { 110, 110, 110, 110, 110 };
 	struct evidence b, n;
 	struct pairing p = { .kind = EVIDENCE_BOOTS };
 	struct shift *s;
@@ -373,7 +374,8 @@ static void test_selectors(void **state)
 /* Percentiles get a verdict only where the bounds do not overlap. */
 static void test_percentiles(void **state)
 {
-	struct recording *a = times(0, 0, 1), *b = times(100, 1000, 1.005), *d = times(200, 2000, 3);
+	struct recording *a = times(0, 0, 1), *b = times(100, 1000, 1.005);
+	struct recording *d = times(200, 2000, 3);
 	struct comparison *c = comparison_new(a, b, NULL);
 
 	assert_int_equal(item(c, "fault_latency.p50")->verdict, VERDICT_UNDECIDED);

@@ -123,14 +123,14 @@ static void expect_quiet(const struct setting *s, size_t n)
 static void test_equal(void **state)
 {
 	expect_quiet(&(struct setting){ 10, 5, 1, .01, .01 }, 2000);
-	expect_quiet(&(struct setting){ 10, 5, 1, .04, .04, .blocks = true }, 2000);
-	expect_quiet(&(struct setting){ 10, 3, 5, .04, .02 }, 1000);
+	expect_quiet(&(struct setting){ 10, 5, 1, .04, .04, .blocks = true }, 1000);
+	expect_quiet(&(struct setting){ 10, 3, 5, .04, .02 }, 500);
 }
 
 /* The worst that noise can do: far beyond the margin, where only the level protects. */
 static void test_noisy(void **state)
 {
-	struct rates r = rates_of(&(struct setting){ 10, 2, 1, .5, .5 }, 2000);
+	struct rates r = rates_of(&(struct setting){ 10, 2, 1, .5, .5 }, 1000);
 
 	/* Two-sided 5 %: 2.5 % worse, less what the margin takes. */
 	assert_true(stats_rate_upper(r.worse, r.n, 0.05) < 0.035);
@@ -170,8 +170,9 @@ static int table_equal(void)
 
 	printf("## Equal kernels\n\n%zu pairs each, no shift. Upper bound: one-sided 95 %% "
 	       "(Clopper-Pearson) of the\nrate of exit status 1; it must not exceed %g %%.\n\n"
-	       "| boots a side | runs | primaries | pairing | boot sd | run sd | worse (1) | held (0) | "
-	       "cannot tell (125) | upper bound |\n|---|---|---|---|---|---|---|---|---|---|\n",
+	       "| boots a side | runs | primaries | pairing | boot sd | run sd | worse (1) | "
+	       "held (0) | cannot tell (125) | upper bound |\n"
+	       "|---|---|---|---|---|---|---|---|---|---|\n",
 	       n, 100 * FALSE_WORSE);
 	for (i = 0; i < sizeof(s) / sizeof(*s); i++) {
 		struct rates r = rates_of(&s[i], n);
@@ -184,8 +185,8 @@ static int table_equal(void)
 		fflush(stdout);
 		failed |= s[i].boot_sd < .5 ? upper > FALSE_WORSE : r.worse > 0.025 * n;
 	}
-	printf("\nThe last row shows what the level alone gives (2.5 %% at most), when noise is far "
-	       "beyond\nthe margin; it has no bound of 2 %%.\n");
+	printf("\nThe last row shows what the level alone gives (2.5 %% at most), when noise is "
+	       "far beyond\nthe margin; it has no bound of 2 %%.\n");
 	return failed;
 }
 
@@ -195,7 +196,8 @@ static void table_power(bool blocks)
 
 	printf("\n## Shifts found, %s\n\nShare of %zu pairs that exit with 1 / with 0 / with 125. "
 	       "10 boots a side, 5 runs a boot, run\nsd equal to boot sd, one primary metric, "
-	       "margin 3 %%: a shift at or below it may be\ncalled worse in 2.5 %% at most.\n\n| shift |",
+	       "margin 3 %%: a shift at or below it may be\ncalled worse in 2.5 %% at most.\n\n"
+	       "| shift |",
 	       blocks ? "boots in turns" : "boots not in turns", n);
 	for (k = 0; k < sizeof(sds) / sizeof(*sds); k++)
 		printf(" boot sd %g %% |", 100 * sds[k]);

@@ -223,7 +223,8 @@ static bool blocked(struct work *w, bool same_primaries)
 		return true;
 	}
 	if (!w->common) {
-		no_verdict(c, "nothing in common: there is no metric or value that both files hold");
+		no_verdict(c, "nothing in common: there is no metric or value that both files "
+			   "hold");
 		return true;
 	}
 	if (w->plan.entangled) {
@@ -233,8 +234,8 @@ static bool blocked(struct work *w, bool same_primaries)
 	}
 	if (c->states && !c->states_ignored) {
 		name_states(c, names, sizeof(names));
-		no_verdict(c, "the machines are not alike (%s); --ignore-state compares them all the "
-			   "same", names);
+		no_verdict(c, "the machines are not alike (%s); --ignore-state compares them "
+			   "all the same", names);
 		return true;
 	}
 	if (!same_primaries) {

@@ -129,7 +129,8 @@ int pair_boots(const struct boots *base, const struct boots *new, struct plan_pa
 	if (plan->shared)
 		plan->entangled = plan->shared != base->n || plan->shared != new->n;
 	if ((plan->shared && !plan->entangled) ||
-	    (!plan->shared && base->n > 1 && base->n == new->n && pair_by_time(base, new, m, plan))) {
+	    (!plan->shared && base->n > 1 && base->n == new->n &&
+	     pair_by_time(base, new, m, plan))) {
 		plan->pairing.kind = EVIDENCE_BLOCKS;
 		plan->pairing.pairs = base->n;
 		plan->pairing.base = plan->base;

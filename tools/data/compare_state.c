@@ -194,7 +194,8 @@ static int compare_huge(struct states *s, const struct recording *base,
 	if (!b || !n)
 		goto cleanup;
 	ret = 0;
-	if (!boots_b->n || !boots_n->n || boots_b->n > STATS_BOOTS_MAX || boots_n->n > STATS_BOOTS_MAX)
+	if (!boots_b->n || !boots_n->n || boots_b->n > STATS_BOOTS_MAX ||
+	    boots_n->n > STATS_BOOTS_MAX)
 		goto cleanup;		/* no comparison at all */
 	boot_medians(base, boots_b, rss_of, b);
 	boot_medians(new, boots_n, rss_of, n);
