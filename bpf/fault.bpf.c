@@ -569,9 +569,11 @@ ENTRY_BODY(EAGER_PAGES)
 		return;
 	insert_start(typed, st, a0);
 	st->insert_num = a3;
-	/* A pointer to a number has no type to read it by. */
-	if (!read_memory || bpf_probe_read_kernel(&st->insert_pages, sizeof(u32), (void *)a3))
+	/* A pointer to a number has no type to read it by; the trust line shows the miss. */
+	if (!read_memory || bpf_probe_read_kernel(&st->insert_pages, sizeof(u32), (void *)a3)) {
 		st->insert_vma = 0;
+		count_trust(TRUST_UNMATCHED);
+	}
 }
 ENTRY_PROGRAMS(EAGER_PAGES)
 

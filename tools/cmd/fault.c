@@ -25,7 +25,7 @@ struct fault_options {
 struct report {
 	struct output out;
 	struct view view;
-	bool json, one_line, printed;
+	bool json, one_line, printed, closed;
 	struct recording *rec;
 };
 
@@ -50,7 +50,9 @@ static int print(struct run *run, bool last, void *arg)
 	/* An interval's recording holds that interval as its run. */
 	while (r->rec->runs)
 		run_free(r->rec->run[--r->rec->runs]);
-	return output_flush(&r->out);
+	/* Complete now, though the command may go on (-d, a signal). */
+	r->closed = last;
+	return last ? output_close(&r->out) : output_flush(&r->out);
 }
 
 static char **copy_command(char **argv)
@@ -99,7 +101,7 @@ static int run_fault(const struct fault_options *o, char **command, int control,
 		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
 		.report = print, .arg = &r,
 	};
-	struct plan_options po = { .exact = o->exact };
+	struct plan_options po = { .exact = o->exact, .quick = true };
 	struct session *s = NULL;
 	struct plan plan;
 	const char *why;
@@ -133,12 +135,16 @@ static int run_fault(const struct fault_options *o, char **command, int control,
 		status = observe(s, &oo);
 	else if (observe_interrupted())
 		status = 128 + observe_interrupted();
+	else if (!plan_essential(&plan, &why))
+		status = EXIT_UNOBSERVED;
 	/* A file that appears holds a report. */
 	if (!r.printed)
 		output_discard(&r.out);
-	else if (output_close(&r.out) && r.out.gone && !*command)
+	else if (!r.closed)
+		output_close(&r.out);
+	if (r.out.gone && !*command)
 		status = 128 + SIGPIPE;
-	if (r.out.failed && !r.out.gone)
+	else if (r.out.failed && !r.out.gone)
 		status = EXIT_INTERNAL;
 
 cleanup:

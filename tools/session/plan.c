@@ -256,6 +256,8 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		}
 		return MECH_KPROBE;
 	}
+	if (p->opts->quick)
+		return !p->opts->exact && id > 0 ? MECH_FENTRY : MECH_KPROBE;
 	if (!p->opts->exact && id > 0) {
 		if (!p->fentry[i])
 			p->fentry[i] = try_fentry(id) ?: 1;
@@ -403,6 +405,7 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	}
 	libbpf_set_print(quiet);
 	memset(plan, 0, sizeof(*plan));
+	plan->opts = *opts;
 	plan->live = !opts->btf;
 	plan->can_read = true;
 	p->plan = plan;

@@ -20,7 +20,20 @@ struct plan_event {
 	char reason[160];		/* MECH_NONE: why; else a caveat, or "" */
 };
 
+struct plan_options {
+	const char *btf;	/* NULL: the running kernel's */
+	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
+	bool exact;		/* only mechanisms without observed loss */
+	/*
+	 * Do not try what session_open() will try anyway: attaching to twenty
+	 * functions twice is what starting costs. It plans again, with the tests,
+	 * if something is refused.
+	 */
+	bool quick;
+};
+
 struct plan {
+	struct plan_options opts;	/* what it was made with */
 	struct plan_event event[EVENT_MAX];
 	bool live;			/* of the running kernel: mechanisms were tried */
 	bool can_read;			/* bpf_probe_read_kernel() is permitted */
@@ -28,12 +41,6 @@ struct plan {
 	char refusal[160];
 	uint64_t known_ops[KNOWN_OPS_MAX];
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
-};
-
-struct plan_options {
-	const char *btf;	/* NULL: the running kernel's */
-	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
-	bool exact;		/* only mechanisms without observed loss */
 };
 
 /*

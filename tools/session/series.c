@@ -222,7 +222,7 @@ int series_record(struct recording *rec, const struct series_options *opts,
 	struct series s = { .opts = opts, .result = result, .rec = rec };
 	struct session_options so = { .interrupted = observe_interrupted,
 				      .by_vm_ops = opts->by_vm_ops };
-	struct plan_options po = { .exact = opts->exact };
+	struct plan_options po = { .exact = opts->exact, .quick = true };
 	struct plan plan;
 	const char *why;
 	int status;
@@ -241,7 +241,9 @@ int series_record(struct recording *rec, const struct series_options *opts,
 	s.session = session_open(&plan, &so);
 	if (!s.session) {
 		result->signal = observe_interrupted();
-		return result->signal ? 0 : EXIT_INTERNAL;
+		if (result->signal)
+			return 0;
+		return plan_essential(&plan, &why) ? EXIT_INTERNAL : EXIT_UNOBSERVED;
 	}
 	status = run_all(&s);
 	session_close(s.session);

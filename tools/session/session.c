@@ -151,6 +151,8 @@ static int attach_all(struct session *s)
 		e = attach_one(a, pe->mech);
 		if (!e)
 			continue;
+		if (s->plan->opts.quick)
+			return e;
 		if (events[a->event].need == NEED_ESSENTIAL) {
 			err("session", "cannot attach to %s: %s", a->symbol, strerror(-e));
 			return e;
@@ -185,11 +187,10 @@ static int load(struct session *s)
 	if (load_log)
 		fclose(load_log);
 	load_log = NULL;
-	if (!e) {
-		if (fd >= 0)
-			unlink(path);
-		return 0;
-	}
+	if (fd >= 0 && (!e || s->plan->opts.quick))
+		unlink(path);
+	if (!e || s->plan->opts.quick)
+		return e;
 	if (fd >= 0)
 		err("session", "the BPF programs do not load: %s; the verifier's log is in %s",
 		    strerror(-e), path);
@@ -198,7 +199,9 @@ static int load(struct session *s)
 	return -1;
 }
 
-struct session *session_open(struct plan *plan, const struct session_options *opts)
+/* As session_open(); with a quick plan, *refused when it needs a thorough one. */
+static struct session *try_open(struct plan *plan, const struct session_options *opts,
+				bool *refused)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
@@ -219,8 +222,12 @@ struct session *session_open(struct plan *plan, const struct session_options *op
 	if (choose_programs(s))
 		goto fail;
 	configure(s);
-	if (interrupted(s) || load(s) || attach_all(s))
+	if (interrupted(s))
 		goto fail;
+	if (load(s) || attach_all(s)) {
+		*refused = plan->opts.quick && !interrupted(s);
+		goto fail;
+	}
 	s->counts = counts_new(&(struct counts_maps){
 		.counters = bpf_map__fd(s->skel->maps.counters),
 		.batches = bpf_map__fd(s->skel->maps.batches),
@@ -238,6 +245,25 @@ struct session *session_open(struct plan *plan, const struct session_options *op
 fail:
 	session_close(s);
 	return NULL;
+}
+
+struct session *session_open(struct plan *plan, const struct session_options *opts)
+{
+	struct plan_options thorough = plan->opts;
+	bool refused = false;
+	struct session *s = try_open(plan, opts, &refused);
+	const char *why;
+
+	if (!refused)
+		return s;
+	thorough.quick = false;
+	if (plan_make(plan, &thorough))
+		return NULL;
+	if (!plan_essential(plan, &why)) {
+		err("session", "cannot observe here: %s; see mmscope probes", why);
+		return NULL;
+	}
+	return try_open(plan, opts, &refused);
 }
 
 void session_close(struct session *s)
