@@ -74,7 +74,7 @@ static enum accel tcg_kind(void)
 	char *argv[] = { QEMU, "--version", NULL }, *out = NULL, *p;
 	int major = 0, minor = 0;
 
-	if (!run_program(argv, NULL, &out, NULL, NULL, NULL, NULL) && out) {
+	if (!run_program(argv, NULL, 0, &out, NULL, NULL, NULL, NULL) && out) {
 		p = strstr(out, "version ");
 		if (!p || sscanf(p, "version %d.%d", &major, &minor) != 2)
 			major = 0;

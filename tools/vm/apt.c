@@ -12,7 +12,8 @@
 #include "vm/apt.h"
 #include "vm/host.h"
 
-#define NEVER 1000000000L
+#define NEVER		1000000000L
+#define APT_SILENCE	180	/* seconds; apt's own time limits are shorter */
 
 struct apt {
 	char *dir;	/* CACHE/apt */
@@ -38,15 +39,17 @@ struct mirrors {
 
 const char *apt_last_line(char *errors)
 {
-	char *line, *save, *last = NULL, *serious = NULL;
+	char *line, *save, *last = NULL, *serious = NULL, *full = NULL;
 
 	for (line = errors ? strtok_r(errors, "\n", &save) : NULL; line;
 	     line = strtok_r(NULL, "\n", &save)) {
 		last = line;
 		if (!strncmp(line, "E: ", 3) && !serious)
 			serious = line + 3;
+		if (strstr(line, strerror(ENOSPC)))
+			full = line;
 	}
-	return serious ? serious : last ? last : "no reason given";
+	return full ? strerror(ENOSPC) : serious ? serious : last ? last : "no reason given";
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -88,7 +91,7 @@ static int find_mirrors(struct mirrors *m)
 			 "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)|$(LABEL)",
 			 "Created-By: Packages", NULL };
 	char *errors = NULL;
-	int status = run_program(argv, NULL, NULL, NULL, &errors, take_mirror, m);
+	int status = run_program(argv, NULL, 0, NULL, NULL, &errors, take_mirror, m);
 
 	if (status == 127)
 		err("apt-get", "not found: kernels come from the Debian archive through apt; "
@@ -272,21 +275,23 @@ static int run_apt(struct apt *apt, const char *what, const char *doing, char *c
 
 	while (*args && n < 23)
 		argv[n++] = *args++;
-	status = run_program(argv, dir, NULL, NULL, &errors, show_status, (void *)doing);
+	status = run_program(argv, dir, APT_SILENCE, NULL, NULL, &errors, show_status, (void *)doing);
 	progress_clear();
 	if (status && !quiet && !interrupted())
-		err("%s", "%s", what, status == 127 ? "apt-get is not installed" :
-						      apt_last_line(errors));
+		err("%s", "%s", what,
+		    status == 127    ? "apt-get is not installed" :
+		    status == SILENT ? "no progress any more; is the network up, is the disk full?" :
+				       apt_last_line(errors));
 	free(errors);
 	return status ? -1 : 0;
 }
 
-int apt_update(struct apt *apt)
+int apt_update(struct apt *apt, bool quiet)
 {
 	char *args[] = { "-o", "APT::Update::Error-Mode=any", "update", NULL };
 
 	progress(true, "asking the Debian archive for kernels");
-	if (run_apt(apt, "package indices cannot be fetched", "package indices", args, NULL, false))
+	if (run_apt(apt, "package indices cannot be fetched", "package indices", args, NULL, quiet))
 		return -1;
 	return write_text(apt->stamp, "");
 }
@@ -360,10 +365,10 @@ int apt_list(struct apt *apt, struct apt_index *index)
 	names[2] = text("%s", apt->conf);
 	names[3] = text("show");
 	names[4] = text("--no-all-versions");
-	status = run_program(search, NULL, NULL, NULL, &errors, take_name, &names);
+	status = run_program(search, NULL, 0, NULL, NULL, &errors, take_name, &names);
 	if (!status && names[5]) {
 		free(errors);
-		status = run_program(names, NULL, NULL, NULL, &errors, take_version, &l);
+		status = run_program(names, NULL, 0, NULL, NULL, &errors, take_version, &l);
 	}
 	if (status && !interrupted())
 		err("package indices cannot be read", "%s", apt_last_line(errors));

@@ -29,7 +29,7 @@ void apt_close(struct apt *apt);
 
 /* Seconds since the indices were fetched; a large number if never. */
 long apt_index_age(const struct apt *apt);
-int apt_update(struct apt *apt);
+int apt_update(struct apt *apt, bool quiet);
 
 /* The packages of cloud kernels that the indices know. */
 int apt_list(struct apt *apt, struct apt_index *index);

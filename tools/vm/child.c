@@ -134,19 +134,20 @@ static void __attribute__((noreturn)) run_child(char *const argv[], const char *
 	dup2(out, 1);
 	dup2(err, 2);
 	if (cwd && chdir(cwd))
-		_exit(127);
+		_exit(126);
 	path = find_program(argv[0]);
 	if (path)
 		execv(path, argv);
 	_exit(127);
 }
 
-int run_program(char *const argv[], const char *cwd, char **out, size_t *len, char **err,
-		void (*on_line)(const char *line, void *arg), void *arg)
+int run_program(char *const argv[], const char *cwd, int silence, char **out, size_t *len,
+		char **err, void (*on_line)(const char *line, void *arg), void *arg)
 {
 	struct sink so = { .fd = -1 }, se = { .fd = -1 };
 	int po[2], pe[2], ws = 0, ret = -1;
 	pid_t pid, parent = getpid();
+	bool given_up = false;
 
 	if (pipe2(po, O_CLOEXEC))
 		return -1;
@@ -163,12 +164,14 @@ int run_program(char *const argv[], const char *cwd, char **out, size_t *len, ch
 	close(pe[1]);
 	so.fd = po[0];
 	se.fd = pe[0];
-	while (pid > 0 && (so.fd >= 0 || se.fd >= 0) && !interrupted()) {
+	while (pid > 0 && (so.fd >= 0 || se.fd >= 0) && !interrupted() && !given_up) {
 		struct pollfd fds[3] = {
 			{ so.fd, POLLIN, 0 }, { se.fd, POLLIN, 0 }, { signals_fd(), POLLIN, 0 },
 		};
+		int ready = poll(fds, 3, silence ? silence * 1000 : -1);
 
-		if (poll(fds, 3, -1) < 0)
+		given_up = !ready;
+		if (ready < 0)
 			continue;
 		if (fds[0].revents)
 			sink_read(&so, on_line, arg);
@@ -182,12 +185,14 @@ int run_program(char *const argv[], const char *cwd, char **out, size_t *len, ch
 	if (se.fd >= 0)
 		close(se.fd);
 	if (pid > 0) {
-		if (interrupted())
+		if (interrupted() || given_up)
 			kill(pid, SIGTERM);
 		while (waitpid(pid, &ws, 0) < 0 && errno == EINTR)
 			;
 		if (!interrupted())
-			ret = WIFSIGNALED(ws) ? 128 + WTERMSIG(ws) : WEXITSTATUS(ws);
+			ret = given_up	    ? SILENT :
+			      WIFSIGNALED(ws) ? 128 + WTERMSIG(ws) :
+						WEXITSTATUS(ws);
 	}
 	if (ret < 0 || !out) {
 		free(so.data);

@@ -2,11 +2,13 @@
 /* Kernels out of the Debian archive, by apt with a configuration of our own. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +21,9 @@
 /* Seconds: after which the archive is asked for news, and within which it has none. */
 #define INDEX_AGE	(24 * 3600)
 #define INDEX_FRESH	600
+
+/* Bytes: indices, packages and the unpacked kernel. apt does not always notice a full disk. */
+#define SPACE_NEEDED	(400ULL << 20)
 
 /* True if the package is the wanted version or release, or of the series. */
 static bool matches(const struct apt_package *p, const char *exact, const char *series)
@@ -82,7 +87,7 @@ static int unpack(const char *cache, const char *temp, const struct apt_package 
 		if (!deb)
 			continue;
 		progress(false, "kernel %s: unpacking %s%s", p->release, prefixes[i], p->release);
-		status = run_program(argv, NULL, NULL, NULL, &errors, NULL, NULL);
+		status = run_program(argv, NULL, 0, NULL, NULL, &errors, NULL, NULL);
 		if (status && !interrupted())
 			err("kernel %s", "cannot be unpacked: %s", p->release,
 			    status == 127 ? "dpkg-deb is not installed" :
@@ -151,6 +156,21 @@ static char *fresh_temp(const char *cache)
 	return path;
 }
 
+static bool has_space(const char *cache)
+{
+	struct statvfs vfs;
+	uint64_t free_bytes;
+
+	if (statvfs(cache, &vfs))
+		return true;
+	free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+	if (free_bytes >= SPACE_NEEDED)
+		return true;
+	err("%s", "%juM free, %juM are needed to fetch a kernel; MMSCOPE_CACHE names another place",
+	    cache, (uintmax_t)(free_bytes >> 20), (uintmax_t)(SPACE_NEEDED >> 20));
+	return false;
+}
+
 int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, char **release)
 {
 	const char *series = pin ? pin->series : NULL, *asked = exact ? exact : series;
@@ -178,16 +198,25 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 			goto cleanup;
 		}
 	}
+	if (!has_space(cache))
+		goto cleanup;
 	temp = fresh_temp(cache);
 	apt = temp ? apt_open(cache) : NULL;
 	if (!apt)
 		goto cleanup;
 	if (apt_index_age(apt) > INDEX_AGE) {
-		if (apt_update(apt))
+		/* Without network the one that stood in before still does. */
+		*release = exact ? NULL : kernel_cached_newest(cache, series);
+		if (apt_update(apt, *release)) {
+			ret = *release && !interrupted() ? 0 : EXIT_NO_EXEC;
 			goto cleanup;
+		}
+		free(*release);
+		*release = NULL;
 		refreshed = true;
 	} else {
-		refreshed = apt_index_age(apt) < INDEX_FRESH;
+		/* Who asks for a version knows that it is out; a series can wait for a day. */
+		refreshed = !exact || apt_index_age(apt) < INDEX_FRESH;
 	}
 	for (;;) {
 		struct kernel *k;
@@ -210,10 +239,10 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 			goto cleanup;
 		if (refreshed) {
 			err("kernel %s", "no such kernel in the Debian archive%s", asked,
-			    exact ? " (any more); mmscope(1) tells what K can be" : "");
+			    exact ? " (any more); mmscope-vm(1) tells what K can be" : "");
 			goto cleanup;
 		}
-		if (apt_update(apt))
+		if (apt_update(apt, false))
 			goto cleanup;
 		refreshed = true;
 	}

@@ -32,13 +32,16 @@ char *find_program(const char *name);
 /*
  * Runs argv[0] (looked up on PATH) with stdin from /dev/null and collects its
  * stdout, and its stderr apart. cwd may be NULL. on_line, if not NULL, sees
- * every line of stdout as it comes, which is then not collected.
+ * every line of stdout as it comes, which is then not collected. silence, if not
+ * 0, is after how many seconds without output the program is given up (status
+ * SILENT).
  * Returns the exit status (128 + signal; 127 not found), or -1 if it could not
  * be started or we were told to end (SIGINT, SIGTERM, SIGHUP: *out and *err
  * are NULL, interrupted() is true).
  */
-int run_program(char *const argv[], const char *cwd, char **out, size_t *len, char **err,
-		void (*on_line)(const char *line, void *arg), void *arg);
+#define SILENT 256
+int run_program(char *const argv[], const char *cwd, int silence, char **out, size_t *len,
+		char **err, void (*on_line)(const char *line, void *arg), void *arg);
 
 /*
  * Signals that end us are noted instead of delivered between these two, so that

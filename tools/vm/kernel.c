@@ -97,20 +97,21 @@ fail:
 	return NULL;
 }
 
-/* The release that is in the cache and is of that upstream version, or NULL. */
-static char *cached_release(const char *cache, const char *version)
+/* The newest in the cache whose version is want and then `behind`, or whose release is want. */
+static char *cached_match(const char *cache, const char *want, char behind)
 {
 	char *dir_path = text("%s/kernels", cache), *release = NULL;
 	DIR *dir = opendir(dir_path);
+	size_t n = strlen(want);
 	struct dirent *d;
 
 	while (dir && (d = readdir(dir))) {
 		struct kernel *k = *d->d_name == '.' ? NULL : kernel_cached(cache, d->d_name);
-		size_t n = strlen(version), r = strlen(version);
+		const char *rest = d->d_name + n;
 
-		if (k && ((!strncmp(k->version, version, n) && k->version[n] == '-') ||
-			  (!strncmp(d->d_name, version, r) &&
-			   (!d->d_name[r] || !strcmp(d->d_name + r, "-cloud-amd64")))) &&
+		if (k && ((!strncmp(k->version, want, n) && k->version[n] == behind) ||
+			  (!strncmp(d->d_name, want, n) &&
+			   (!*rest || !strcmp(rest, "-cloud-amd64")))) &&
 		    (!release || strverscmp(d->d_name, release) > 0)) {
 			free(release);
 			release = text("%s", d->d_name);
@@ -121,6 +122,11 @@ static char *cached_release(const char *cache, const char *version)
 		closedir(dir);
 	free(dir_path);
 	return release;
+}
+
+char *kernel_cached_newest(const char *cache, const char *series)
+{
+	return cached_match(cache, series, '.');
 }
 
 static int from_image(const char *path, struct kernel **kernel)
@@ -271,7 +277,7 @@ int kernel_get(const char *spec, struct kernel **kernel)
 		return EXIT_NO_EXEC;
 	if (pin)
 		*kernel = kernel_cached(cache, pin->release);
-	else if ((release = cached_release(cache, spec)))
+	else if ((release = cached_match(cache, spec, '-')))
 		*kernel = kernel_cached(cache, release);
 	free(release);
 	release = NULL;

@@ -45,4 +45,7 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 /* CACHE/kernels/RELEASE as struct kernel; NULL if it is not (wholly) there. */
 struct kernel *kernel_cached(const char *cache, const char *release);
 
+/* The newest release in the cache that is of a series (6.12); NULL if none. To be freed. */
+char *kernel_cached_newest(const char *cache, const char *series);
+
 #endif

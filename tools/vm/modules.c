@@ -145,7 +145,7 @@ static char *load(const char *path, size_t *len)
 		suffix = strlen(packers[i].suffix);
 		if (n < suffix || strcmp(path + n - suffix, packers[i].suffix))
 			continue;
-		status = run_program(argv, NULL, &out, len, NULL, NULL, NULL);
+		status = run_program(argv, NULL, 0, &out, len, NULL, NULL, NULL);
 		if (!status && out && *len)
 			return out;
 		free(out);
