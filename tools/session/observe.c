@@ -291,6 +291,7 @@ static void on_signal(struct observation *o)
 			continue;
 		}
 		o->ending = info.ssi_signo;
+		o->endings++;
 		if (!o->ended_by)
 			o->ended_by = o->ending;
 		o->done = true;
