@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 600
+# time-limit: 900
 # runs: alone
 #
 # mmscope vm on the command line: what goes in, what comes out, how it ends.
@@ -252,7 +252,6 @@ result '--timeout: output until then' $?
 [ $(($(date +%s) - start)) -lt 60 ]
 result '--timeout: in time' $?
 
-vm -- echo lost >/dev/null
 "$MMSCOPE" vm --kernel 7.3 -- echo lost >/dev/full 2>err </dev/null
 ends 'stdout on a full disk' 71 $? 'standard output: cannot be written: No space left'
 
@@ -318,7 +317,11 @@ until grep -q '# $' typed.out 2>/dev/null || [ $tries -ge 600 ]; do
 	tries=$((tries + 1))
 done
 printf 'tty; echo $((40 + 2)) >&2; exit 5\r'
-sleep 30
+until grep -q '^42' typed.out || [ $tries -ge 900 ]; do
+	sleep 0.1
+	tries=$((tries + 1))
+done
+sleep 3
 EOF
 	sh typist | script -qefc "$MMSCOPE vm --kernel 7.3" typed.out >/dev/null 2>&1
 	status=$?
