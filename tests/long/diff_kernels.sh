@@ -72,7 +72,7 @@ for i in 1 2 3 4 5 6 7; do
 done
 
 # The huge pages of a whole guest, the observer's among them, are not what is tested.
-check '7.3 is worse than 7.2' diff 1 --all --ignore-state "$old" "$new"
+check '7.3 is worse than 7.2' diff 1 --all "$old" "$new"
 sed 's/^/# /' "$out"
 check 'in its faults' row fault_completed worse
 check 'in refusals, which decide nothing' row fault_refused worse
@@ -83,7 +83,7 @@ check 'mapping takes less time' row mmap_ns better
 check 'touching takes more' row touch_ns worse
 check 'the boots were taken in turns' grep -q '7 and 7 boots in blocks' "$out"
 # A time for mapping that is now worse, as it must be: eager work moved there.
-check 'swapped, every verdict is mirrored' diff 1 --all --ignore-state "$new" "$old"
+check 'swapped, every verdict is mirrored' diff 1 --all "$new" "$old"
 check 'better in its faults' row fault_completed better
 check 'and in refusals' row fault_refused better
 check 'the same PTEs for each hold' row ptes_per_hold same

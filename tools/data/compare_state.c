@@ -175,11 +175,6 @@ static void boot_medians(const struct recording *rec, const struct boots *boots,
 	}
 }
 
-/*
- * How many huge pages a boot ends with varies. Boots enough to tell must differ
- * by more than they do among themselves: what varies on both sides alike is noise,
- * which the comparison of boots allows for, and not a state.
- */
 static int compare_huge(struct states *s, const struct recording *base,
 			const struct recording *new, const struct boots *boots_b,
 			const struct boots *boots_n)
@@ -188,7 +183,6 @@ static int compare_huge(struct states *s, const struct recording *base,
 	double *n = calloc(2 * new->runs + 2, sizeof(*n));
 	double rss, huge_b, huge_n;
 	char bt[32], nt[32];
-	bool approximate;
 	int ret = -1;
 
 	if (!b || !n)
@@ -208,9 +202,6 @@ static int compare_huge(struct states *s, const struct recording *base,
 	if (!(rss > 0))
 		rss = fmax(huge_b, huge_n);
 	if (fabs(huge_b - huge_n) <= 0.05 * rss)
-		goto cleanup;
-	if (hl_least_alpha_two(boots_b->n, boots_n->n) <= COMPARE_ALPHA &&
-	    mann_whitney_p(b, boots_b->n, n, boots_n->n, &approximate) > COMPARE_ALPHA)
 		goto cleanup;
 	snprintf(bt, sizeof(bt), "%.0f KiB", huge_b);
 	snprintf(nt, sizeof(nt), "%.0f KiB", huge_n);

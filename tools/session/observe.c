@@ -220,9 +220,9 @@ static uint64_t timeval_ns(struct timeval tv)
 	return tv.tv_sec * 1000000000ULL + tv.tv_usec * 1000ULL;
 }
 
-static uint64_t anon_huge_kib(void)
+static uint64_t anon_huge_of(const char *path)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
+	FILE *f = fopen(path, "re");
 	unsigned long long kib = 0;
 	char line[128];
 
@@ -232,6 +232,14 @@ static uint64_t anon_huge_kib(void)
 	if (f)
 		fclose(f);
 	return kib;
+}
+
+/* Of the machine, without our own: how many the kernel gave us says nothing of it. */
+static uint64_t anon_huge_kib(void)
+{
+	uint64_t all = anon_huge_of("/proc/meminfo"), own = anon_huge_of("/proc/self/smaps_rollup");
+
+	return all > own ? all - own : 0;
 }
 
 static void boot_id(struct run *run)
