@@ -335,7 +335,7 @@ case $? in
 	problem=
 	[ "$status" = 3 ] || problem="status $status"
 	[ ! -s out ] || problem="$problem; something on stdout"
-	python3 -c 'import json, sys; e = json.load(sys.stdin); sys.exit(list(e) != ["error"])' <err ||
+	python3 -c 'import json, sys; sys.exit(list(json.load(sys.stdin)) != ["error"])' <err ||
 		problem="$problem; not an object on stderr"
 	result "fault --json where BPF is refused" "$problem"
 	;;

@@ -367,8 +367,8 @@ static void damaged_lines_are_passed_over(void **state)
 	n = sprintf(text, "ffffffff81000000 T ");
 	memset(text + n, 'n', 60000);
 	n += 60000;
-	n += sprintf(text + n, ".good\n\n \nT good\nzz T good\nffffffff81000000\nffffffff81000000 T\n"
-			       "ffffffff81000000 Tgood\n");
+	n += sprintf(text + n, ".good\n\n \nT good\nzz T good\nffffffff81000000\n"
+			       "ffffffff81000000 T\nffffffff81000000 Tgood\n");
 	memcpy(text + n, binary, sizeof(binary) - 1);
 	n += sizeof(binary) - 1;
 	n += sprintf(text + n, "\n00000010 T last");	/* no line feed at the end */

@@ -63,7 +63,8 @@ def build():
 
 def guest(kernel, groups, children):
     copies = [f"{TMP}/robust:/usr/bin/robust", PYTHON, f"{TMP}/library:{LIBRARY}",
-              f"{LIB}/robust_guest.py:/root/robust_guest.py"]
+              f"{LIB}/robust_guest.py:/root/robust_guest.py",
+              f"{LIB}/robust_lib.py:/root/robust_lib.py"]
     copies += [os.path.realpath(shutil.which(tool)) + f":/usr/bin/{tool}"
                for tool in ("sqlite3",)]
     argv = [BINARY, "vm", "--kernel", kernel, "--timeout", "900"]
@@ -72,7 +73,7 @@ def guest(kernel, groups, children):
     argv += ["--get", f"/sys/kernel/btf/vmlinux:{TMP}/{kernel}.btf",
              "--get", f"/proc/kallsyms:{TMP}/{kernel}.kallsyms"]
     argv += ["--", "sh", "-c",
-             f"exec {PYTHON} -IS /root/robust_guest.py {groups} {children}"]
+             f"exec {PYTHON} -ESs /root/robust_guest.py {groups} {children}"]
     started = time.monotonic()
     results = 0
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -126,9 +127,10 @@ def files():
     with open(f"{TMP}/7.3.kallsyms") as f:
         symbols = f.read().splitlines()
     good = f"{TMP}/7.3.btf"
-    for name, data in (("truncated header", btf[:20]), ("truncated types", btf[:len(btf) // 2]),
-                       ("truncated by a byte", btf[:-1]), ("empty", b""), ("text", b"no BTF\n" * 99),
-                       ("zeros", bytes(4096)), ("broken types", btf[:24] + b"\xff" * 64 + btf[88:])):
+    damage = (("truncated header", btf[:20]), ("truncated types", btf[:len(btf) // 2]),
+              ("truncated by a byte", btf[:-1]), ("empty", b""), ("text", b"no BTF\n" * 99),
+              ("zeros", bytes(4096)), ("broken types", btf[:24] + b"\xff" * 64 + btf[88:]))
+    for name, data in damage:
         probes(f"BTF: {name}", ["--btf", write("damaged", data)], 4, "damaged")
     probes("BTF: missing file", ["--btf", f"{TMP}/none"], 4, "none")
     probes("BTF: a directory", ["--btf", TMP], 4)

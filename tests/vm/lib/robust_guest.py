@@ -5,7 +5,6 @@ Arguments: the groups of tests, comma-separated, and the number of short-lived
 children. Attaching takes seconds on an emulated CPU, so the ways to start tasks
 share one run; they run one by one only to find out which of them is at fault.
 """
-import json
 import os
 import re
 import shutil
@@ -15,116 +14,8 @@ import subprocess
 import sys
 import time
 
-HELPER = "/usr/bin/robust"
-REPORT = "/tmp/report.json"
-STARTED = "/tmp/started"
-LARGEST = 2**63 - 1
-
-
-def result(name, problem=None):
-    print(json.dumps({"name": name, "problem": str(problem) if problem else None}))
-    sys.stdout.flush()
-
-
-def note(text):
-    print(json.dumps({"note": text}))
-    sys.stdout.flush()
-
-
-# ---- strict JSON ----
-
-def unique(pairs):
-    if len({k for k, _ in pairs}) != len(pairs):
-        raise ValueError("duplicate key")
-    return dict(pairs)
-
-
-def refuse(word):
-    raise ValueError(f"{word} is not JSON")
-
-
-def whole(digits):
-    if abs(int(digits)) > LARGEST:
-        raise ValueError(f"{digits} is beyond 2^63-1")
-    return int(digits)
-
-
-def strict(data):
-    text = data.decode("utf-8")
-    for c in text:
-        if (ord(c) < 0x20 and c != "\n") or 0x7f <= ord(c) < 0xa0:
-            raise ValueError(f"raw control character {ascii(c)}")
-    return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=whole)
-
-
-# ---- running ----
-
-def unlink(*paths):
-    for path in paths:
-        try:
-            os.unlink(path)
-        except FileNotFoundError:
-            pass
-
-
-def fault(*args, **more):
-    """mmscope fault to its end: (status, stdout, stderr)."""
-    more.setdefault("stdin", subprocess.DEVNULL)
-    p = subprocess.run(["mmscope", "fault", *args], capture_output=True, timeout=200,
-                       check=False, **more)
-    return p.returncode, p.stdout, p.stderr
-
-
-def start(*args, **more):
-    """In the background, its output in files: a command that outlives it holds no pipe."""
-    with open("/tmp/stdout", "wb") as out, open("/tmp/stderr", "wb") as err:
-        more.setdefault("stdout", out)
-        return subprocess.Popen(["mmscope", "fault", *args], stdin=subprocess.DEVNULL,
-                                stderr=err, **more)
-
-
-def load(path=REPORT):
-    with open(path, "rb") as f:
-        return strict(f.read())
-
-
-def completed(run, **labels):
-    """[value, max] of fault_completed: what is lost of one program may belong to any sample."""
-    value = slack = 0
-    for s in run["metrics"]:
-        if s["name"] != "fault_completed" or "vm_ops" in s.get("labels", {}):
-            continue
-        if "value" not in s:
-            raise ValueError(f"fault_completed is unavailable: {s['unavailable']}")
-        if all(s["labels"][k] == v for k, v in labels.items()):
-            value += s["value"]
-            slack = max(slack, s.get("max", s["value"]) - s["value"])
-    return value, value + slack
-
-
-def usage(run):
-    return run["rusage"]["minflt"] + run["rusage"]["majflt"]
-
-
-def wait_until(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def checked(name):
-    """A test is a function that returns its problem; what it raises is one, too."""
-    def decorate(function):
-        try:
-            problem = function()
-        except (OSError, ValueError, KeyError, IndexError, subprocess.TimeoutExpired) as e:
-            problem = repr(e)
-        result(name, problem)
-        return function
-    return decorate
+from robust_lib import (HELPER, REPORT, STARTED, begin, checked, completed, end, fault, left_behind,
+                        load, note, start, state, strict, unlink, usage, wait_until)
 
 
 # ---- nothing is missed ----
@@ -141,8 +32,9 @@ def compare(command, status, exact):
     run = load()["runs"][0]
     low, high = completed(run)
     truth = usage(run)
+    words = " ".join(command).split("\n", maxsplit=1)[0]
     note(f"[{low}, {high}] faults{' --exact' if exact else ''}, rusage {truth}, "
-         f"{run['wall_ns'] / 1e9:.2f} of {seconds:.2f} s in the command: {' '.join(command).split(chr(10))[0][:40]}")
+         f"{run['wall_ns'] / 1e9:.2f} of {seconds:.2f} s in the command: {words[:40]}")
     trust = run["trust"]
     if exact and (low != high or trust["unmatched"] or trust["map_full"]):
         return f"lost with --exact: [{low}, {high}], {trust}"
@@ -188,56 +80,7 @@ def tasks(exact):
           parts=TASKS)
 
 
-# ---- what is left behind ----
-
-def objects():
-    """BPF programs, maps, links, kprobes and patched functions of the whole kernel."""
-    p = subprocess.run([HELPER, "bpf"], capture_output=True, text=True, timeout=60, check=True)
-    numbers = [int(n) for n in p.stdout.split()]
-    for path in ("/sys/kernel/debug/kprobes/list", "/sys/kernel/tracing/enabled_functions"):
-        with open(path) as f:
-            numbers.append(len(f.readlines()))
-    return numbers
-
-
-BEFORE = objects()
-
-
-def left_behind():
-    """The kernel frees in its own time: what is there after 15 s stays."""
-    if wait_until(lambda: objects() == BEFORE, 15):
-        return None
-    return f"programs, maps, links, kprobes, patched functions: {objects()}, before {BEFORE}"
-
-
-def state(pid):
-    with open(f"/proc/{pid}/stat") as f:
-        return f.read().rsplit(")", 1)[1].split()[0]
-
-
-def end(p):
-    """(status, stdout, stderr) of a tracer that should end now."""
-    try:
-        status = p.wait(60)
-    except subprocess.TimeoutExpired:
-        p.kill()
-        p.wait()
-        raise ValueError("the tracer did not end") from None
-    with open("/tmp/stdout", "rb") as out, open("/tmp/stderr", "rb") as err:
-        return (status if status >= 0 else 128 - status), out.read(), err.read()
-
-
-def begin(script, *options):
-    """A tracer of a shell script that has started. The script's $$ is in STARTED."""
-    unlink(STARTED, REPORT)
-    p = start(*options, "--json", "-o", REPORT, "--", "sh", "-c",
-              f"echo $$ >{STARTED}.new; mv {STARTED}.new {STARTED}; {script}")
-    if not wait_until(lambda: os.path.exists(STARTED)):
-        p.kill()
-        raise ValueError(f"the command has not started: {end(p)}")
-    with open(STARTED) as f:
-        return p, int(f.read())
-
+# ---- signals ----
 
 def interrupt(number, options, after):
     """Send a signal that long after the start: None if the command was not reached, or why not."""
@@ -326,7 +169,7 @@ def signals(attach, options):
 
     @checked(f"SIGINT twice leaves a command that ignores it {' '.join(options)}")
     def _():
-        p, pid = begin("trap '' INT; while :; do sleep 0.1; done", *options)
+        p, pid = begin("while :; do sleep 0.1; done", *options, first="trap '' INT")
         p.send_signal(signal.SIGINT)
         if not wait_until(lambda: os.path.exists(REPORT)):
             return "no report after the first"
