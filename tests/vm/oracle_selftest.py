@@ -136,7 +136,8 @@ for name, change in WRONG.items():
 
 # By default, runs may be lost: then the truth must lie in the interval, no further.
 for name, change, passes in (
-        ("lost runs, the truth inside", loses(3, edit("fault_completed", value=N - 3, max=N)), True),
+        ("lost runs, the truth inside",
+         loses(3, edit("fault_completed", value=N - 3, max=N)), True),
         ("lost runs, the truth above", loses(3, edit("fault_completed", value=N - 4, max=N - 1)),
          False),
         ("lost runs, a value above the truth", loses(3, edit("fault_attempts", value=2 * N + 7,

@@ -353,9 +353,12 @@ static void read_misses(struct session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->progs; i++)
-		if (s->prog[i].link)
-			s->misses[i] = program_misses(&s->prog[i], s->plan->event[s->prog[i].event].mech);
+	for (i = 0; i < s->progs; i++) {
+		const struct attached *a = &s->prog[i];
+
+		if (a->link)
+			s->misses[i] = program_misses(a, s->plan->event[a->event].mech);
+	}
 }
 
 int session_reset(struct session *s)

@@ -275,7 +275,8 @@ static int run_apt(struct apt *apt, const char *what, const char *doing, char *c
 
 	while (*args && n < 23)
 		argv[n++] = *args++;
-	status = run_program(argv, dir, APT_SILENCE, NULL, NULL, &errors, show_status, (void *)doing);
+	status = run_program(argv, dir, APT_SILENCE, NULL, NULL, &errors, show_status,
+			     (void *)doing);
 	progress_clear();
 	if (status && !quiet && !interrupted())
 		err("%s", "%s", what,
@@ -352,7 +353,8 @@ static void take_version(const char *line, void *arg)
 int apt_list(struct apt *apt, struct apt_index *index)
 {
 	char *search[] = { "apt-cache", "-c", apt->conf, "search", "--names-only",
-			   "^linux-(image|binary|modules|base)-[0-9][^-]*(-[0-9]+)?-cloud-amd64$", NULL };
+			   "^linux-(image|binary|modules|base)-[0-9][^-]*(-[0-9]+)?-cloud-amd64$",
+			   NULL };
 	char **names = calloc(6, sizeof(*names)), *errors = NULL;
 	struct listing l = { .index = index };
 	size_t i;

@@ -16,7 +16,7 @@ struct apt;
 struct apt_package {
 	char *release;		/* 7.3.4+deb13-cloud-amd64 */
 	char *version;		/* 7.3.4-1~bpo13+1 */
-	const char *part;	/* "linux-image-", or of a split kernel "linux-binary-" and others */
+	const char *part;	/* "linux-image-"; of a split kernel "linux-binary-" and others */
 };
 
 struct apt_index {

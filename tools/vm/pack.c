@@ -28,7 +28,8 @@ static const char *const shell_tools[] = {
 	"grep", "head", "id", "kill", "ln", "ls", "mkdir", "mknod", "mount", "mv", "nproc", "od",
 	"ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq", "sh", "sha256sum", "sleep", "sort",
 	"stat", "stty", "swapoff", "swapon", "sync", "sysctl", "tail", "taskset", "tee", "test",
-	"timeout", "touch", "tr", "true", "truncate", "tty", "umount", "uname", "uniq", "wc", "xargs",
+	"timeout", "touch", "tr", "true", "truncate", "tty", "umount", "uname", "uniq", "wc",
+	"xargs",
 };
 
 struct packing {

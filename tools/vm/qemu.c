@@ -126,7 +126,7 @@ static void add_accel(struct args *a, enum accel accel)
 	case ACCEL_ICOUNT:
 		add2(a, "-accel", text("tcg,thread=single"));
 		add2(a, "-icount", text("shift=0,sleep=off"));
-		/* Fast string operations are one instruction whatever they move: they would hide work. */
+		/* A fast string operation counts as one whatever it moves: it would hide work. */
 		add2(a, "-cpu", text("max,-erms,-fsrm"));
 		break;
 	}

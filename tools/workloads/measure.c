@@ -175,7 +175,8 @@ int bench_measure(struct bench *b, const struct lap_ops *ops, void *ctx)
 	b->minflt = b->majflt = b->pgfault_inside = b->pgfault_around = 0;
 	if (b->reader) {
 		b->rss_exact = oracle_rss_is_exact(b->reader);
-		if (oracle_rss(b->reader, &b->rss) || oracle_pgfault(b->reader, &b->pgfault_inside)) {
+		if (oracle_rss(b->reader, &b->rss) ||
+		    oracle_pgfault(b->reader, &b->pgfault_inside)) {
 			err("--oracle", "cannot read /proc/self/status and /proc/vmstat: %s",
 			    strerror(errno));
 			return EXIT_UNOBSERVED;

@@ -127,8 +127,8 @@ static int parse(struct touch *t, int argc, char **argv)
 		  .dest = &t->path },
 		{ "touch", 0, OPT_CHOICE, "HOW", "what is done to each page (write)", &t->touch,
 		  .choices = "read|write|cow|fork|beyond" },
-		{ "by", 0, OPT_CHOICE, "WHO", "who does it: the CPU, or the kernel (access)", &t->by,
-		  .choices = "access|gup|populate" },
+		{ "by", 0, OPT_CHOICE, "WHO", "who does it: the CPU, or the kernel (access)",
+		  &t->by, .choices = "access|gup|populate" },
 		{ "pattern", 0, OPT_STRING, "ORDER", "seq, random or stride=N pages (seq)",
 		  .dest = &t->pattern },
 		{ "size", 's', OPT_SIZE, "BYTES", "size of the mapping (8M)", &t->size,
@@ -457,7 +457,8 @@ static void count_windows(struct touch *t)
 int workload_touch(int argc, char **argv)
 {
 	struct touch t = {
-		.backing = "anon", .touch = "write", .by = "access", .pattern = "seq", .size = 8 << 20,
+		.backing = "anon", .touch = "write", .by = "access", .pattern = "seq",
+		.size = 8 << 20,
 		.threads = 1, .fd = -1, .page_size = bench_page_size(),
 	};
 	struct lap_ops ops = { .resize = resize, .lap = lap };

@@ -99,7 +99,8 @@ def identities(report):
                   report.total("fault_attempts"), ended)
 
     certain = not report.lost()
-    for labels in set(report.labels("ptes_installed")) | set(report.histograms.get("ptes_per_hold", {})):
+    held = set(report.histograms.get("ptes_per_hold", {}))
+    for labels in set(report.labels("ptes_installed")) | held:
         installed = report.count("ptes_installed", labels)
         h = report.histogram("ptes_per_hold", labels)
         if h.sum > installed.high or (certain and h.sum != installed.low):
