@@ -77,7 +77,8 @@ for bad in '--cpus 0' '--cpus x' '--cpus 4,max=2' '--cpus 2,min=1' '--cpus 256' 
 	'--memory 1' '--memory x' '--memory' '--numa 0' '--numa x' '--numa 64' '--icount --cpus 2' \
 	'--icount=1' '--append' '--copy' '--copy /nonexistent' '--copy /proc/meminfo' \
 	'--copy /etc/hostname:relative' '--get' '--get /' '--get x:' '--disk' \
-	'--disk /nonexistent' '--disk /tmp' '--module' '--env' '--env =x' '--env x' '--timeout' '--timeout 0' \
+	'--disk /nonexistent' '--disk /tmp' '--module' '--env' '--env =x' '--env x' \
+	'--timeout' '--timeout 0' \
 	'--timeout x' '--log' '--kernel' '--bogus'; do
 	# shellcheck disable=SC2086 # words
 	case $bad in
