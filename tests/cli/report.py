@@ -109,6 +109,10 @@ def boots():
                         {"name": "rate", "value": 17.25, "unit": "MB/s", "better": "higher"}]
     lossy["boot_id"] = third["boot_id"] = "00000000-0000-4000-8000-000000000002"
     third["metrics"].append({"name": "fault_refused", "unavailable": "no lock"})
+    # Its probes are others: one more, one that is missing.
+    third["trust"]["probes"][3] = {"event": "write-protect fault", "missing": "not attached"}
+    third["trust"]["probes"] += [{"event": "populate", "mechanism": "fentry", "symbol": f"f{i}",
+                                  "misses": i} for i in range(20)]
     return rec
 
 

@@ -156,12 +156,50 @@ static void print_legend(FILE *f, const struct view *view, bool dash, unsigned i
 
 /* ---- trust ---- */
 
+/* Runs of one machine have the same probes, unless one of them failed to attach. */
+static struct probe_state *same_probe(const struct trust *sum, const struct probe_state *p)
+{
+	size_t k;
+
+	for (k = 0; k < sum->probes; k++) {
+		struct probe_state *q = &sum->probe[k];
+
+		if (q->event != p->event)
+			continue;
+		if (!q->mechanism || !p->mechanism || !q->symbol || !p->symbol ||
+		    !strcmp(q->symbol, p->symbol))
+			return q;
+	}
+	return NULL;
+}
+
+static bool add_probe(struct trust *sum, const struct probe_state *p)
+{
+	struct probe_state *known = same_probe(sum, p);
+	bool cut = false;
+
+	if (!known) {
+		known = reallocarray(sum->probe, sum->probes + 1, sizeof(*known));
+		if (!known)
+			return false;
+		sum->probe = known;
+		known[sum->probes++] = *p;
+	} else if (known->mechanism && !p->mechanism) {
+		*known = *p;		/* missing in one is missing */
+	} else if (known->mechanism && (known->misses == UINT64_MAX || p->misses == UINT64_MAX)) {
+		known->misses = UINT64_MAX;
+	} else if (known->mechanism) {
+		known->misses = sat_add(known->misses, p->misses, &cut);
+	}
+	return true;
+}
+
 /* What the runs of a boot lost together. False: no memory. */
 static bool merge_trust(const struct recording *rec, const struct boots *boots, size_t b,
 			struct trust *sum)
 {
 	bool cut = false;
-	size_t i, p, k;
+	size_t i, p;
 
 	*sum = (struct trust){ 0 };
 	for (i = 0; i < rec->runs; i++) {
@@ -169,29 +207,9 @@ static bool merge_trust(const struct recording *rec, const struct boots *boots, 
 
 		if (boots->of_run[i] != b)
 			continue;
-		if (!sum->probe) {
-			sum->probe = calloc(t->probes + 1, sizeof(*sum->probe));
-			if (!sum->probe)
+		for (p = 0; p < t->probes; p++)
+			if (!add_probe(sum, &t->probe[p]))
 				return false;
-			if (t->probes)
-				memcpy(sum->probe, t->probe, t->probes * sizeof(*t->probe));
-			sum->probes = t->probes;
-		} else {
-			for (p = 0; p < t->probes; p++) {
-				for (k = p; k < sum->probes; k++)
-					if (sum->probe[k].event == t->probe[p].event)
-						break;
-				if (k == sum->probes || !sum->probe[k].mechanism)
-					continue;
-				if (!t->probe[p].mechanism)
-					sum->probe[k] = t->probe[p];
-				else if (t->probe[p].misses == UINT64_MAX ||
-					 sum->probe[k].misses == UINT64_MAX)
-					sum->probe[k].misses = UINT64_MAX;
-				else
-					sum->probe[k].misses += t->probe[p].misses;
-			}
-		}
 		sum->unmatched = sat_add(sum->unmatched, t->unmatched, &cut);
 		sum->map_full = sat_add(sum->map_full, t->map_full, &cut);
 		sum->lost = sat_add(sum->lost, t->lost, &cut);
@@ -329,6 +347,8 @@ static void print_boot(FILE *f, const struct recording *rec, const struct boots 
 	print_unavailable(f, rec, boots, b, n, view);
 	if (merge_trust(rec, boots, b, &trust))
 		text_trust(f, &rec->machine, &trust, view);
+	else
+		fputs("trust: unknown (out of memory)\n", f);
 	free(trust.probe);
 }
 
