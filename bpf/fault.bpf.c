@@ -10,159 +10,9 @@
 #include "probe.h"
 #include "shared.h"
 #include "target.h"
+#include "install.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-/* ---- PTEs and page-table-lock holds ---- */
-
-static __always_inline void close_hold(struct task_state *st)
-{
-	u32 slot = st->hold_slot;
-
-	if (!st->hold_ptes)
-		return;
-	count_batch(METRIC_PTES_PER_HOLD, slot, st->hold_ptes);
-	if (!have_pte_lock)
-		mark_inferred(METRIC_PTES_PER_HOLD, slot);
-	count_by(st, METRIC_PTES_PER_HOLD, 1, st->hold_ptes);
-	st->hold_ptes = 0;
-}
-
-static __always_inline void install(struct task_state *st, u32 method, u32 trigger, u32 backing,
-				    u32 nr, bool inferred)
-{
-	u32 slot = slot_at(SLOT_BASE_INSTALL + fault_index(backing, method, trigger));
-
-	count(METRIC_PTES_INSTALLED, slot, nr);
-	if (inferred)
-		mark_inferred(METRIC_PTES_INSTALLED, slot);
-	count_by(st, METRIC_PTES_INSTALLED, 1, nr);
-	st->hold_slot = slot;
-	st->hold_ptes += nr;
-}
-
-static __always_inline void install_in_fault(struct task_state *st, u32 method, u32 nr,
-					     bool inferred)
-{
-	install(st, method, st->trigger, st->backing, nr, inferred);
-	st->method = method;
-	st->attempt_ptes += nr;
-	st->fault_ptes += nr;
-	st->fault_inferred |= inferred;
-	/* Without the lock's probe each install outside a window is a hold of its own. */
-	if (!have_pte_lock && !st->window_end)
-		close_hold(st);
-}
-
-EXIT_BODY(PTE_LOCK)
-{
-	struct task_state *st = state_find();
-
-	if (!st || !ret || !(st->active || st->insert_vma))
-		return;
-	close_hold(st);
-	st->locks++;
-}
-EXIT_PROGRAMS(PTE_LOCK)
-
-/* set_pte_range(vmf, folio, page, nr, addr); before 6.6 do_set_pte(vmf, page, addr). */
-ENTRY_BODY(PTE_INSTALL)
-{
-	struct task_state *st = state_find();
-	u32 nr = pte_install_has_nr ? (u32)a3 : 1;
-	u32 method = METHOD_PER_PAGE;
-
-	if (!st)
-		return;
-	if (!st->active) {
-		count_trust(TRUST_UNMATCHED);
-		return;
-	}
-	if (st->window_end) {
-		method = METHOD_FAULT_AROUND;
-		st->window_ptes += nr;
-	} else if (st->private_write) {
-		method = METHOD_COW;
-		st->skip_anon = 1;	/* the new page's rmap call that follows is this one */
-	} else if (nr > 1) {
-		method = METHOD_LARGE_FOLIO;
-	}
-	install_in_fault(st, method, nr, false);
-}
-FENTRY_ARG3_MAY_LACK(PTE_INSTALL)
-KPROBE(PTE_INSTALL)
-
-static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
-{
-	struct folio___old *old = (void *)folio;
-	bool word = bpf_core_field_exists(old->flags) &&
-		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
-	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
-	u32 order;
-
-	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
-		return 1;
-	if (bpf_core_field_exists(old->_folio_order))
-		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
-	else
-		order = READ(folio, _flags_1) & 0xff;
-	return 1u << (order & 31);
-}
-
-/* folio_add_new_anon_rmap(folio, vma, ...); before 6.8 page_add_new_anon_rmap(page, vma, ...). */
-ENTRY_BODY(ANON_INSTALL)
-{
-	struct task_state *st = state_find();
-	u32 nr;
-
-	if (!st || !st->active || st->vma != a1)
-		return;
-	if (st->skip_anon) {
-		st->skip_anon = 0;
-		return;
-	}
-	nr = folio_pages(typed, (void *)a0);
-	if (nr >= 1u << pmd_order)
-		return;		/* mapped by a PMD: PMD_ANON counts it */
-	install_in_fault(st, st->wrprotect ? METHOD_COW :
-			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
-}
-ENTRY_PROGRAMS(ANON_INSTALL)
-
-ENTRY_BODY(COW_FAULT)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active)
-		st->wrprotect = 1;
-}
-ENTRY_PROGRAMS(COW_FAULT)
-
-static __always_inline void pmd_mapped(struct task_state *st)
-{
-	count(METRIC_PMD_MAPS, attempt_slot(st->backing, st->trigger), 1);
-	count_by(st, METRIC_PMD_MAPS, 1, 1);
-	st->method = METHOD_PMD;
-	st->pmd = 1;
-}
-
-EXIT_BODY(PMD_FILE)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active && !(u32)ret)
-		pmd_mapped(st);
-}
-EXIT_PROGRAMS(PMD_FILE)
-
-EXIT_BODY(PMD_ANON)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active && !(u32)ret)
-		pmd_mapped(st);
-}
-EXIT_PROGRAMS(PMD_ANON)
 
 /* ---- fault-around ---- */
 
@@ -181,6 +31,7 @@ ENTRY_BODY(MAP_PAGES)
 	st->window_start = start;
 	st->window_end = start + ((a2 - a1 + 1) << page_shift);
 	st->window_ptes = 0;
+	st->window_inside = 0;
 	count(METRIC_FAULT_AROUND_ASKED, backing_slot(st->backing), a2 - a1 + 1);
 }
 ENTRY_PROGRAMS(MAP_PAGES)
@@ -214,8 +65,11 @@ static __always_inline u32 window_present(struct task_state *st)
 		 * verifier follows: the top bits of v | -v and of k - pages tell
 		 * whether v is not 0 and k is in the window.
 		 */
-		for (j = 0; j < PTES_AT_ONCE; j++)
-			present += ((pte[j] | -pte[j]) & ((u64)(i + j) - pages)) >> 63;
+		for (j = 0; j < PTES_AT_ONCE; j++) {
+			u64 v = pte[j] & PTE_PRESENT;
+
+			present += ((v | -v) & ((u64)(i + j) - pages)) >> 63;
+		}
 	}
 	return present;
 }
@@ -232,9 +86,8 @@ EXIT_BODY(MAP_PAGES_END)
 	count(METRIC_FAULT_AROUND_MAPPED, slot, st->window_ptes);
 	if (read_memory) {
 		present = window_present(st);
-		/* What a large folio mapped outside of the window is not in `present`. */
-		if (present > st->window_ptes)
-			count(METRIC_FAULT_AROUND_PRESENT, slot, present - st->window_ptes);
+		if (present > st->window_inside)
+			count(METRIC_FAULT_AROUND_PRESENT, slot, present - st->window_inside);
 	}
 	st->window_end = 0;
 }
@@ -301,10 +154,32 @@ EXIT_BODY(VMA_FIND_END)
 	if (!st || !st->finding)
 		return;
 	st->finding = 0;
-	if (!st->retrying)
+	if (!st->retrying) {
+		st->by_slot = 0;	/* no VMA, no operations */
 		refuse(st, BACKING_OTHER, REASON_NO_VMA);
+	}
 }
 EXIT_PROGRAMS(VMA_FIND_END)
+
+/* Asked for only where a mapping has no anon_vma yet: refused, it takes mmap_lock. */
+EXIT_BODY(ANON_VMA)
+{
+	struct task_state *st;
+
+	if (!((u32)ret & VM_FAULT_RETRY))
+		return;
+	st = state_find();
+	if (st && st->active)
+		st->refusal = REASON_ANON_VMA;
+}
+EXIT_PROGRAMS(ANON_VMA)
+
+/* Since 6.7 userfaultfd waits under the VMA lock: its RETRY is no refusal. */
+static __always_inline bool uffd_armed(const bool typed, struct vm_area_struct *vma)
+{
+	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) &&
+	       READ(vma, vm_userfaultfd_ctx.ctx);
+}
 
 /* handle_mm_fault(vma, address, flags, regs) */
 ENTRY_BODY(FAULT_ENTRY)
@@ -338,6 +213,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->hold_ptes = 0;
 	st->attempt_ptes = 0;
 	st->attempt_locks = st->locks;
+	st->lock_empty = 0;
 	st->skip_anon = 0;
 	st->wrprotect = 0;
 	st->pmd = 0;
@@ -360,15 +236,13 @@ ENTRY_BODY(FAULT_ENTRY)
 	 * the reason would be is read now.
 	 */
 	if (flags & FAULT_FLAG_VMA_LOCK) {
-		if (READ(vma, vm_userfaultfd_ctx.ctx))
-			st->refusal = REASON_UFFD;
+		if (uffd_armed(typed, vma))
+			st->refusal = REASON_MAX;
 		else if (ops && !(vm_flags & VM_HUGETLB) && !READ(ops, map_pages))
 			st->refusal = REASON_NO_MAP_PAGES;
-		else if (!READ(vma, anon_vma) && (!ops || st->private_write))
-			st->refusal = REASON_ANON_VMA;
 		else
 			st->refusal = ops ? REASON_MAX : REASON_OTHER;
-	} else if (st->finding && !st->retrying) {
+	} else if (st->finding && flags & FAULT_FLAG_USER && !st->retrying) {
 		/* A stack that grows has no VMA at the address until it has grown. */
 		bool grown = vm_flags & VM_GROWSDOWN &&
 			     a1 - READ(vma, vm_start) < 1u << page_shift;
@@ -383,16 +257,18 @@ ENTRY_BODY(FAULT_ENTRY)
 ENTRY_PROGRAMS(FAULT_ENTRY)
 
 /*
- * The zero page and a page that comes back from swap have no new rmap. Only they
- * take the lock by pte_offset_map_lock() and yet show no install: a spurious
- * fault and a NUMA hint take it another way. Without the lock's probe (6.1), a
- * read that did nothing else is taken for one.
+ * The zero page has no rmap: a read that took the lock, found the entry empty and
+ * succeeded installed it. A spurious fault, a NUMA hint, a page that comes back
+ * from swap or migration and the loser of a race find it filled. Where the lock
+ * is not seen (6.1) or memory may not be read, the read alone is the sign.
  */
-static __always_inline bool installed_silently(const struct task_state *st)
+static __always_inline bool zero_page(const struct task_state *st)
 {
-	if (st->attempt_ptes || st->pmd || st->wrprotect)
+	if (st->write || st->attempt_ptes || st->pmd || st->wrprotect)
 		return false;
-	return have_pte_lock ? st->locks != st->attempt_locks : !st->write;
+	if (!have_pte_lock)
+		return true;
+	return read_memory ? st->lock_empty : st->locks != st->attempt_locks;
 }
 
 EXIT_BODY(FAULT_EXIT)
@@ -435,8 +311,8 @@ EXIT_BODY(FAULT_EXIT)
 		u32 index;
 
 		outcome = OUTCOME_COMPLETED;
-		if (st->backing == BACKING_ANON && installed_silently(st))
-			install_in_fault(st, METHOD_PER_PAGE, 1, !have_pte_lock);
+		if (st->backing == BACKING_ANON && zero_page(st))
+			install_in_fault(st, METHOD_PER_PAGE, 1, !(have_pte_lock && read_memory));
 		index = fault_index(st->backing, st->method, st->trigger);
 		count(METRIC_FAULT_COMPLETED,
 		      slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
@@ -502,6 +378,8 @@ ENTRY_BODY(ARRAY_MMAP)
 
 	if (st && st->eager_vma == a1)
 		st->eager_backing = BACKING_BPF_ARRAY;
+	/* Where symbols are hidden, this tells the backing of its faults. */
+	array_ops = (u64)READ((struct vm_area_struct *)a1, vm_ops);
 }
 ENTRY_PROGRAMS(ARRAY_MMAP)
 
@@ -514,9 +392,16 @@ static __always_inline void insert_start(const bool typed, struct task_state *st
 	st->insert_locks = st->locks;
 	st->insert_backing = st->eager_vma == vma_arg ? st->eager_backing :
 			     classify(typed, st, vma, ops, READ(vma, vm_flags));
+	/* A file's driver may do so too (tracefs): it has no label of its own. */
+	if (slot_at(SLOT_BASE_INSTALL +
+		    fault_index(st->insert_backing, METHOD_EAGER, TRIGGER_MMAP)) == SLOT_NONE)
+		st->insert_backing = BACKING_OTHER;
 	if (!st->active)
 		by_key(st, (u64)ops);
 }
+
+/* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */
+#define INSERT_BATCH	8
 
 /* nr pages were inserted in `locks` acquisitions of the page-table lock. */
 static __always_inline void insert_done(struct task_state *st, u32 nr, u32 locks, bool guessed)
@@ -535,7 +420,8 @@ static __always_inline void insert_done(struct task_state *st, u32 nr, u32 locks
 		count_batch_n(METRIC_PTES_PER_HOLD, slot, each + 1, rest);
 		count_batch_n(METRIC_PTES_PER_HOLD, slot, each, locks - rest);
 		count_by(st, METRIC_PTES_PER_HOLD, locks, nr);
-		if (guessed || rest)
+		/* What is known: one page, or full batches. */
+		if (guessed || (locks > 1 && nr != locks * INSERT_BATCH))
 			mark_inferred(METRIC_PTES_PER_HOLD, slot);
 	}
 	st->insert_vma = 0;
@@ -576,9 +462,6 @@ ENTRY_BODY(EAGER_PAGES)
 	}
 }
 ENTRY_PROGRAMS(EAGER_PAGES)
-
-/* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */
-#define INSERT_BATCH	8
 
 EXIT_BODY(EAGER_PAGES_END)
 {

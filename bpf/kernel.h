@@ -135,6 +135,13 @@ enum pageflags {
 #define FAULT_FLAG_VMA_LOCK	0x1000	/* since 6.4 */
 
 /* include/linux/mm.h: vm_flags. */
+/* The bit of a PTE that says present, or PROT_NONE (arch pgtable headers). */
+#if defined(__TARGET_ARCH_x86)
+#define PTE_PRESENT		0x101
+#else
+#define PTE_PRESENT		0x1
+#endif
+
 #define VM_SHARED		0x8
 #define VM_GROWSDOWN		0x100
 #define VM_PFNMAP		0x400

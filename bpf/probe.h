@@ -27,17 +27,26 @@
 	}
 
 /*
- * For a function whose fourth argument only newer kernels have: a plain load
- * could be moved before the check that it is there.
+ * For a function that has a fourth and fifth argument only in newer kernels: a
+ * plain load could be moved before the check that they are there.
  */
-#define FENTRY_ARG3_MAY_LACK(event)						\
+#define ENTRY_PROGRAMS_5(event)							\
 	SEC("fentry")								\
 	int event##__fentry(u64 *ctx)						\
 	{									\
-		u64 a3 = 0;							\
+		u64 a3 = 0, a4 = 0;						\
 										\
 		bpf_get_func_arg(ctx, 3, &a3);					\
-		event##_body(true, ctx[0], ctx[1], ctx[2], a3);			\
+		bpf_get_func_arg(ctx, 4, &a4);					\
+		event##_body(true, ctx[0], ctx[1], ctx[2], a3, a4);		\
+		return 0;							\
+	}									\
+	SEC("kprobe")								\
+	int event##__kprobe(struct pt_regs *ctx)				\
+	{									\
+		event##_body(false, PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	\
+			     PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),		\
+			     PT_REGS_PARM5(ctx));				\
 		return 0;							\
 	}
 
@@ -64,6 +73,10 @@
 			     PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx));		\
 		return 0;							\
 	}
+
+#define ENTRY_BODY_5(event)							\
+	static __always_inline void event##_body(const bool typed, u64 a0, u64 a1, u64 a2,	\
+						 u64 a3, u64 a4)
 
 #define ENTRY_PROGRAMS(event)							\
 	FENTRY(event, )								\

@@ -28,6 +28,7 @@ const volatile __u32 pmd_order = 9;
 
 __u32 observing;				/* 0: nothing is counted */
 __u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
+__u64 array_ops;			/* vm_ops of a BPF array that was mapped */
 __u32 by_used;				/* slots of the open label in use */
 
 struct task_state {
@@ -38,6 +39,7 @@ struct task_state {
 	u64 vma, address, attempt_start;
 	u32 attempt_ptes, attempt_locks;
 	u8 write, private_write, wrprotect, skip_anon, pmd;
+	u8 lock_empty;		/* a lock was taken and the PTE was none */
 	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	/* the logical fault */
 	u8 retrying, method, fault_inferred;
@@ -48,7 +50,7 @@ struct task_state {
 	u32 hold_ptes, hold_slot;
 	u32 locks;
 	/* the fault-around window, while in it */
-	u32 window_ptes;
+	u32 window_ptes, window_inside;
 	u64 window_start, window_end, vmf;
 	/* scopes */
 	u64 populate_start, populate_end;
@@ -56,8 +58,8 @@ struct task_state {
 	u32 insert_locks, insert_pages;
 	u8 eager_backing, insert_backing;
 	u8 ops_backing;
-	u64 ops;		/* the vm_ops that ops_backing is of */
-	u32 by_slot;		/* of the open label; BY_SLOTS: none */
+	u64 ops, ops_file;	/* the vm_ops and file that ops_backing is of */
+	u32 by_slot;		/* of the open label, from 1; 0: none */
 };
 
 struct {
@@ -239,13 +241,15 @@ static __always_inline void by_key(struct task_state *st, u64 key)
 	if (!by_vm_ops)
 		return;
 	found = bpf_map_lookup_elem(&by_slots, &key);
-	if (!found) {
+	if (!found && by_used < BY_SLOTS) {
 		slot = __sync_fetch_and_add(&by_used, 1);
 		if (slot < BY_SLOTS)
 			bpf_map_update_elem(&by_slots, &key, &slot, BPF_NOEXIST);
 		found = bpf_map_lookup_elem(&by_slots, &key);
 	}
-	st->by_slot = found ? *found : BY_SLOTS;
+	st->by_slot = found ? *found + 1 : 0;
+	if (!found)
+		count_trust(TRUST_MAP_FULL);
 }
 
 static __always_inline void count_by(struct task_state *st, enum metric_id metric, u64 n, u64 sum)
@@ -255,7 +259,9 @@ static __always_inline void count_by(struct task_state *st, enum metric_id metri
 
 	if (!by_vm_ops)
 		return;
-	slot = st->by_slot;
+	if (!st->by_slot)
+		return;
+	slot = st->by_slot - 1;
 	c = bpf_map_lookup_elem(&by_counts, &slot);
 	if (!c) {
 		count_trust(TRUST_MAP_FULL);
@@ -297,10 +303,14 @@ static __always_inline struct task_state *state_get(void)
 	return st;
 }
 
-SEC("tp_btf/sched_process_fork")
+/*
+ * task_newtask(task, clone_flags), in the parent before the child runs; unlike
+ * sched_process_fork it sees io_uring's workers as well.
+ */
+SEC("tp_btf/task_newtask")
 int FORK__tp_btf(u64 *ctx)
 {
-	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
+	struct task_struct *parent = bpf_get_current_task_btf(), *child = (void *)ctx[0];
 	struct task_state *st;
 
 	if (observe_all)
@@ -328,6 +338,8 @@ static __always_inline u32 classify_slow(const bool typed, struct vm_area_struct
 
 	if (vm_flags & VM_HUGETLB)
 		return BACKING_HUGETLB;
+	if (array_ops && array_ops == (u64)ops)
+		return BACKING_BPF_ARRAY;
 	for (i = 0; i < KNOWN_OPS_MAX; i++)
 		if (known_ops[i] && known_ops[i] == (u64)ops)
 			return known_ops_backing[i];
@@ -347,10 +359,14 @@ static __always_inline u32 classify(const bool typed, struct task_state *st,
 				    struct vm_area_struct *vma,
 				    const struct vm_operations_struct *ops, u64 vm_flags)
 {
+	u64 file;
+
 	if (!ops)
 		return BACKING_ANON;
-	if (st->ops != (u64)ops) {
+	file = (u64)READ(vma, vm_file);
+	if (st->ops != (u64)ops || st->ops_file != file) {
 		st->ops = (u64)ops;
+		st->ops_file = file;
 		st->ops_backing = classify_slow(typed, vma, ops, vm_flags);
 	}
 	return st->ops_backing;

@@ -76,7 +76,10 @@ static struct interval counter_interval(const struct total *t, bool known, uint6
 	/* The session has widened it by what it knew; nothing is added twice. */
 	if (max - t->value < lost)
 		max = sat_add(t->value, lost, &saturated);
-	return (struct interval){ t->value, known && !saturated ? max : INFINITY };
+	/* A lost run may also have put a count under another label than its own. */
+	lost = max - t->value;
+	return (struct interval){ t->value > lost ? t->value - lost : 0,
+				  known && !saturated ? max : INFINITY };
 }
 
 /* Closed bounds of the value with this rank; one beyond either end is not known. */

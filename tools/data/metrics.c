@@ -4,7 +4,7 @@
 #include "data/run.h"
 
 #define ROW(mid, mname, mdomain, mkind, munit, mshape, mbetter, mexact, mprimary, malign, mmargin, \
-	    mevents, mhelp)						\
+	    mevents, mnamed, mhelp)						\
 	[METRIC_##mid] = {						\
 		.id	 = METRIC_##mid,				\
 		.name	 = mname,					\
@@ -18,6 +18,7 @@
 		.align	 = ALIGN_##malign,				\
 		.margin	 = mmargin,					\
 		.events	 = mevents,					\
+		.named	 = mnamed,					\
 		.help	 = mhelp,					\
 	},
 

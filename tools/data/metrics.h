@@ -7,7 +7,8 @@
  * JSON, `mmscope list`, the metric reference and the BPF storage derive from
  * the row. Includable from BPF: no libc.
  *
- * X(id, name, domain, kind, unit, shape, better, exact, primary, align, margin, events, help)
+ * X(id, name, domain, kind, unit, shape, better, exact, primary, align, margin, events, named,
+ *   help)
  *   kind    COUNTER, TIME (histogram of nanoseconds), BATCH (histogram of
  *           small whole numbers), RATIO (derived: see metrics.c)
  *   better  LOWER, HIGHER or NEITHER: the direction that diff calls better
@@ -20,59 +21,67 @@
  *           statistics, which exact counts are not
  *   events  the events (data/events.h) whose runs count it: all are needed, and
  *           their lost runs widen the value to an interval
+ *   named   further events that only tell its labels: a lost run of theirs leaves
+ *           the sum right but may put a count under another label
  */
 #define EV(x)	(1u << EVENT_##x)
 
+#define NAMES_TRIGGER	(EV(POPULATE) | EV(POPULATE_END))
+#define NAMES_METHOD	(NAMES_TRIGGER | EV(PTE_INSTALL) | EV(ANON_INSTALL) | EV(MAP_PAGES) | \
+			 EV(MAP_PAGES_END) | EV(COW_FAULT) | EV(PMD_FILE) | EV(PMD_ANON) | \
+			 EV(BPF_MMAP) | EV(BPF_MMAP_END) | EV(ARRAY_MMAP))
+
 #define METRICS(X)								\
 	X(FAULT_ATTEMPTS, "fault_attempts", FAULT, COUNTER, "calls", ATTEMPT,	\
-	  LOWER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY),				\
+	  LOWER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY), NAMES_TRIGGER,	\
 	  "calls of handle_mm_fault")						\
 	X(FAULT_COMPLETED, "fault_completed", FAULT, COUNTER, "faults", COMPLETED, \
-	  LOWER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
+	  LOWER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT), NAMES_METHOD,	\
 	  "logical faults that succeeded, after all their attempts")		\
 	X(FAULT_FAILED, "fault_failed", FAULT, COUNTER, "faults", ATTEMPT,	\
-	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
+	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT), NAMES_TRIGGER,	\
 	  "faults that ended in an error (SIGBUS, SIGSEGV, out of memory)")	\
 	X(FAULT_RETRIED, "fault_retried", FAULT, COUNTER, "calls", ATTEMPT,	\
-	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), NAMES_TRIGGER,	\
 	  "attempts that dropped their lock to wait (I/O, userfaultfd) and ran again") \
 	X(FAULT_REFUSED, "fault_refused", FAULT, COUNTER, "calls", REFUSED,	\
 	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | \
-	  EV(VMA_FIND_END),							\
+	  EV(VMA_FIND_END) | EV(ANON_VMA), 0,	\
 	  "attempts refused under the per-VMA lock, by reason")			\
 	X(FAULT_LATENCY, "fault_latency", FAULT, TIME, "ns", FAULT,		\
-	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), NAMES_METHOD,	\
 	  "first attempt to completion of a logical fault")			\
 	X(FAULT_ATTEMPT_LATENCY, "fault_attempt_latency", FAULT, TIME, "ns", OUTCOME, \
-	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT),		\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), 0,	\
 	  "one call of handle_mm_fault, of faults that took several or failed, by outcome") \
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
 	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
-	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END),				\
+	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
 	  "page-table entries installed by faults and at mmap time")		\
 	X(PTES_PER_HOLD, "ptes_per_hold", FAULT, BATCH, "ptes", INSTALL,	\
 	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
 	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
-	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END),				\
+	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
 	  "PTEs installed per acquisition of the page-table lock")		\
 	X(PTES_PER_FAULT, "ptes_per_fault", FAULT, BATCH, "ptes", INSTALL,	\
 	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
-	  EV(ANON_INSTALL) | EV(PTE_LOCK),					\
+	  EV(ANON_INSTALL) | EV(PTE_LOCK), NAMES_METHOD,	\
 	  "PTEs installed per logical fault that installed any")		\
 	X(PMD_MAPS, "pmd_maps", FAULT, COUNTER, "maps", ATTEMPT,		\
-	  HIGHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON),	\
+	  HIGHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON) | \
+	  EV(ANON_INSTALL), NAMES_TRIGGER,					\
 	  "huge pages mapped by one PMD entry")					\
 	X(FAULT_AROUND_ASKED, "fault_around_asked", FAULT, COUNTER, "pages", BACKING, \
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES),		\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES), 0,	\
 	  "pages of the windows that fault-around was asked for")		\
 	X(FAULT_AROUND_MAPPED, "fault_around_mapped", FAULT, COUNTER, "ptes", BACKING, \
 	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
-	  EV(PTE_INSTALL),							\
+	  EV(PTE_INSTALL), 0,	\
 	  "PTEs that fault-around installed (a large folio may exceed its window)") \
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
-	  EV(PTE_INSTALL) | EV(MAP_PAGES_READ),					\
+	  EV(PTE_INSTALL) | EV(MAP_PAGES_READ), 0,	\
 	  "PTEs of the windows that were present already")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };

@@ -139,13 +139,13 @@ static int read_all(struct counts *c)
  * seen. A real-time task is not preempted by an ordinary one. Without the
  * permission we go on: what is lost is in the programs' misses.
  */
-int counts_read(struct counts *c)
+int counts_read(struct counts *c, bool observing)
 {
 	struct sched_param fifo = { .sched_priority = 1 }, param;
 	int policy = sched_getscheduler(0), ret;
 	bool boosted;
 
-	boosted = policy >= 0 && policy != SCHED_FIFO && policy != SCHED_RR &&
+	boosted = observing && policy >= 0 && policy != SCHED_FIFO && policy != SCHED_RR &&
 		  policy != SCHED_DEADLINE && !sched_getparam(0, &param) &&
 		  !sched_setscheduler(0, SCHED_FIFO, &fifo);
 	ret = read_all(c);
@@ -156,6 +156,8 @@ int counts_read(struct counts *c)
 
 void counts_lap(struct counts *c)
 {
+	/* What is inferred later is marked again. */
+	memset(c->maps.inferred, 0, METRIC_MAX * SLOT_BASE_FAULT);
 	memcpy(c->start.counters, c->now.counters, COUNTERS_MAX * sizeof(uint64_t));
 	memcpy(c->start.batches, c->now.batches, c->batches * BATCH_WORDS * sizeof(uint64_t));
 	memcpy(c->start.times, c->now.times, c->times * TIME_WORDS * sizeof(uint64_t));
@@ -255,6 +257,16 @@ static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
 	}
 }
 
+static bool any_inferred(const struct counts *c, const struct metric *m)
+{
+	size_t slot;
+
+	for (slot = 0; slot < shape_slots(m->shape); slot++)
+		if (c->maps.inferred[m->id * SLOT_BASE_FAULT + slot])
+			return true;
+	return false;
+}
+
 /* The open label: counts only, and the histograms' number and sum. */
 static int add_by(const struct counts *c, const struct metric *m, unsigned int slot,
 		  const char *text, uint64_t lost, struct run *run)
@@ -273,9 +285,14 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	if (!s)
 		return -1;
 	s->label[LABEL_VM_OPS] = text;
+	if (any_inferred(c, m))
+		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {
+		/* Any method may be behind it: a lost run may hide more than one. */
+		if (lost && (m->id == METRIC_PTES_INSTALLED || is_sum(m, s)))
+			s->flags |= SAMPLE_LOWER_BOUND;
 		s->value = sum;
-		s->max = sat_add(sum, lost, &cut);
+		s->max = sat_add(sum, s->flags & SAMPLE_LOWER_BOUND ? 0 : lost, &cut);
 		return 0;
 	}
 	h = sample_hist(s);
@@ -314,18 +331,34 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const uin
 	return ret;
 }
 
+/* Is there a copy of a function that no probe is on? */
+static bool partly_seen(const struct plan *plan, const struct metric *m)
+{
+	size_t e;
+
+	for (e = 0; e < EVENT_MAX; e++)
+		if (m->events & (1u << e) && plan->event[e].partial)
+			return true;
+	return false;
+}
+
 int counts_samples(const struct counts *c, const struct plan *plan,
 		   const uint64_t lost[EVENT_MAX], struct run *run)
 {
 	uint64_t missed[METRIC_MAX] = { 0 };
 	const struct metric *m;
+	size_t slot, e, first;
+	bool incomplete;
 	const char *why;
 	struct sample *s;
-	size_t slot, e;
 
+	/* Tasks that never became targets, events that are known and not counted. */
+	incomplete = lost[EVENT_FORK] || counts_trust(c, TRUST_MAP_FULL) ||
+		     (!plan->can_read && counts_trust(c, TRUST_UNMATCHED));
+	first = run->samples;
 	for (m = metrics; m < metrics + METRIC_MAX; m++) {
 		for (e = 0; e < EVENT_MAX; e++)
-			if (m->events & (1u << e))
+			if ((m->events | m->named) & (1u << e))
 				missed[m->id] += lost[e];
 		why = plan_metric_missing(plan, m);
 		if (why) {
@@ -340,6 +373,10 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 	}
 	if (add_all_by(c, plan, missed, run))
 		goto no_memory;
+	for (; first < run->samples; first++)
+		if (!run->sample[first].unavailable &&
+		    (incomplete || partly_seen(plan, run->sample[first].metric)))
+			run->sample[first].flags |= SAMPLE_LOWER_BOUND;
 	return 0;
 
 no_memory:

@@ -12,13 +12,14 @@ struct counts;
 struct counts_maps {
 	int counters, batches, times;
 	int by_counts, by_slots;	/* by_counts -1: no open label */
-	const uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
+	uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
 };
 
 struct counts *counts_new(const struct counts_maps *maps);	/* NULL after an error line */
 void counts_free(struct counts *c);
 
-int counts_read(struct counts *c);	/* 0, or -1 after an error line */
+/* 0, or -1 after an error line. `observing`: programs may run meanwhile. */
+int counts_read(struct counts *c, bool observing);
 void counts_lap(struct counts *c);	/* count from what was read last */
 uint64_t counts_trust(const struct counts *c, enum trust_counter which);
 

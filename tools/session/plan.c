@@ -223,8 +223,8 @@ static bool kernel_has(const struct planner *p, const char *what)
 }
 
 /*
- * How `symbol` can be probed: the mechanism, or MECH_NONE and the reason.
- * `caveat` is set when it can, but not all of the calls are seen.
+ * How `symbol` can be probed: the mechanism, or MECH_NONE and the reason. There is
+ * a reason as well when it can, but not all of the calls are seen.
  */
 static enum mechanism try_symbol(struct planner *p, const char *symbol, char *reason, size_t size)
 {
@@ -332,8 +332,12 @@ static void plan_one(struct planner *p, const struct event *e)
 			continue;	/* one mechanism per event */
 		pe->mech = mech;
 		snprintf(pe->symbol[pe->symbols++], sizeof(pe->symbol[0]), "%s", symbol);
-		if (*reason)
+		if (*reason) {
+			struct ksym *k = ksym_get(p->sym, p->syms, symbol);
+
+			pe->partial |= k->clones > 0;
 			snprintf(pe->reason, sizeof(pe->reason), "%s", reason);
+		}
 		if (e->how == HOW_FIRST || pe->symbols == 2)
 			break;
 	}

@@ -17,6 +17,7 @@ struct plan_event {
 	unsigned int symbols;		/* chosen ones; 0 with MECH_NONE */
 	char symbol[EVENT_SYMBOLS][48];
 	bool absent;			/* this kernel has no such events: nothing to see */
+	bool partial;			/* a copy of the function is not seen */
 	char reason[160];		/* MECH_NONE: why; else a caveat, or "" */
 };
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,7 +32,8 @@ struct session {
 	struct attached prog[PROGRAMS_MAX];
 	size_t progs;
 	struct counts *counts;
-	uint64_t misses[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
+	/* Misses before and after the counts were read, and before the start was. */
+	uint64_t before[PROGRAMS_MAX], misses[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
 };
 
@@ -151,26 +151,11 @@ static int attach_all(struct session *s)
 		e = attach_one(a, pe->mech);
 		if (!e)
 			continue;
-		if (s->plan->opts.quick)
-			return e;
-		if (events[a->event].need == NEED_ESSENTIAL) {
+		if (!s->plan->opts.quick)
 			err("session", "cannot attach to %s: %s", a->symbol, strerror(-e));
-			return e;
-		}
-		snprintf(pe->reason, sizeof(pe->reason), "%s: cannot attach: %s", a->symbol,
-			 strerror(-e));
-		pe->mech = MECH_NONE;
-		pe->symbols = 0;
+		return e;
 	}
 	return 0;
-}
-
-/* Before 5.11 maps counted against it; a no-op where it is not needed or not allowed. */
-static void raise_memlock(void)
-{
-	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
-
-	setrlimit(RLIMIT_MEMLOCK, &r);
 }
 
 static int load(struct session *s)
@@ -182,8 +167,6 @@ static int load(struct session *s)
 	load_log = fd >= 0 ? fdopen(fd, "w") : NULL;
 	libbpf_set_print(log_print);
 	e = fault__load(s->skel);
-	libbpf_set_print(NULL);
-	libbpf_set_print(log_print);
 	if (load_log)
 		fclose(load_log);
 	load_log = NULL;
@@ -212,7 +195,6 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	s->plan = plan;
 	s->opts = *opts;
 	s->pidfd = -1;
-	raise_memlock();
 	libbpf_set_print(log_print);
 	s->skel = fault__open();
 	if (!s->skel) {
@@ -349,7 +331,7 @@ static uint64_t program_misses(const struct attached *a, enum mechanism mech)
 	return info.recursion_misses + link.missed;
 }
 
-static void read_misses(struct session *s)
+static void read_misses(struct session *s, uint64_t *misses)
 {
 	size_t i;
 
@@ -357,15 +339,26 @@ static void read_misses(struct session *s)
 		const struct attached *a = &s->prog[i];
 
 		if (a->link)
-			s->misses[i] = program_misses(a, s->plan->event[a->event].mech);
+			misses[i] = program_misses(a, s->plan->event[a->event].mech);
 	}
+}
+
+/* A run that is lost in between belongs to both sides: neither is told too little. */
+static int read_all(struct session *s)
+{
+	bool observing = __atomic_load_n(&s->skel->bss->observing, __ATOMIC_SEQ_CST);
+
+	read_misses(s, s->before);
+	if (counts_read(s->counts, observing))
+		return -1;
+	read_misses(s, s->misses);
+	return 0;
 }
 
 int session_reset(struct session *s)
 {
-	if (counts_read(s->counts))
+	if (read_all(s))
 		return -1;
-	read_misses(s);
 	session_lap(s);
 	return 0;
 }
@@ -373,7 +366,7 @@ int session_reset(struct session *s)
 void session_lap(struct session *s)
 {
 	counts_lap(s->counts);
-	memcpy(s->misses_base, s->misses, sizeof(s->misses));
+	memcpy(s->misses_base, s->before, sizeof(s->before));
 }
 
 static int add_trust(struct session *s, struct run *run, uint64_t *lost)
@@ -425,9 +418,8 @@ int session_collect(struct session *s, struct run *run)
 {
 	uint64_t lost[EVENT_MAX] = { 0 };
 
-	if (counts_read(s->counts))
+	if (read_all(s))
 		return -1;
-	read_misses(s);
 	if (add_trust(s, run, lost))
 		return -1;
 	return counts_samples(s->counts, s->plan, lost, run);
