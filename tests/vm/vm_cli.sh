@@ -217,8 +217,8 @@ EOF
 image=$(echo "${MMSCOPE_CACHE:-$HOME/.cache/mmscope}"/kernels/7.3.4*/usr/lib/modules/*/vmlinuz)
 "$MMSCOPE" vm --kernel "$image" -- mmscope vm --bogus >out 2>err </dev/null
 ends 'a bzImage; mmscope in the guest' 2 $? 'bogus'
-head -c 1000000 "$image" >cut
-"$MMSCOPE" vm --kernel ./cut -- true >out 2>err </dev/null
+head -c 1000000 "$image" >short
+"$MMSCOPE" vm --kernel ./short -- true >out 2>err </dev/null
 ends 'a bzImage cut short' 126 $? 'cut short'
 
 ### Trouble.

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,18 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "vm/guest.h"
+#include "vm/guest_setup.h"
 #include "vm/proto.h"
 
 #define PORT_WAIT_MS	10000
@@ -42,25 +39,7 @@ struct stream {
 static int ctl = -1;
 static char buffer[65536];	/* static: relaying must not fault pages in */
 
-static const struct mount_point {
-	const char *type, *path, *options;
-} mount_points[] = {
-	{ "proc", "/proc", NULL },
-	{ "sysfs", "/sys", NULL },
-	{ "devtmpfs", "/dev", "mode=0755" },
-	{ "devpts", "/dev/pts", "ptmxmode=0666" },
-	{ "tmpfs", "/dev/shm", "mode=1777" },
-	{ "tmpfs", "/tmp", "mode=1777" },
-	{ "tmpfs", "/run", "mode=0755" },
-	{ "hugetlbfs", "/dev/hugepages", NULL },
-	{ "cgroup2", "/sys/fs/cgroup", NULL },
-	{ "bpf", "/sys/fs/bpf", "mode=0700" },
-	{ "securityfs", "/sys/kernel/security", NULL },
-	{ "debugfs", "/sys/kernel/debug", NULL },
-	{ "tracefs", "/sys/kernel/tracing", NULL },
-};
-
-static int write_all(int fd, const void *data, size_t len)
+int guest_write(int fd, const void *data, size_t len)
 {
 	const char *p = data;
 
@@ -98,7 +77,7 @@ static void send_msg(enum vm_msg_type type, const void *data, size_t len)
 {
 	struct vm_msg msg = { type, len };
 
-	if (write_all(ctl, &msg, sizeof(msg)) || write_all(ctl, data, len))
+	if (guest_write(ctl, &msg, sizeof(msg)) || guest_write(ctl, data, len))
 		reboot(RB_POWER_OFF);	/* nobody listens any more */
 }
 
@@ -107,18 +86,17 @@ static void send_u32(enum vm_msg_type type, uint32_t v)
 	send_msg(type, &v, sizeof(v));
 }
 
-static void log_line(const char *text)
+void guest_log(const char *text)
 {
 	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 
-	if (fd < 0 || write_all(fd, text, strlen(text)))
+	if (fd < 0 || guest_write(fd, text, strlen(text)))
 		printf("%s\n", text);
 	if (fd >= 0)
 		close(fd);
 }
 
-/* Ends the guest. The reason goes to the host, and to the console if there is no port yet. */
-static void __attribute__((format(printf, 1, 2), noreturn)) fatal(const char *format, ...)
+void guest_fatal(const char *format, ...)
 {
 	char text[512];
 	va_list ap;
@@ -128,7 +106,7 @@ static void __attribute__((format(printf, 1, 2), noreturn)) fatal(const char *fo
 	va_end(ap);
 	if (ctl >= 0)
 		send_msg(MSG_FAULT, text, strlen(text));
-	log_line(text);
+	guest_log(text);
 	for (;;) {
 		if (ctl >= 0)
 			sleep(5);	/* the host ends us as soon as it has read why */
@@ -136,55 +114,11 @@ static void __attribute__((format(printf, 1, 2), noreturn)) fatal(const char *fo
 	}
 }
 
-static bool is_empty(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *d;
-	bool empty = true;
-
-	while (dir && empty && (d = readdir(dir)))
-		empty = !strcmp(d->d_name, ".") || !strcmp(d->d_name, "..");
-	if (dir)
-		closedir(dir);
-	return empty;
-}
-
-static void mount_all(void)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(mount_points) / sizeof(*mount_points); i++) {
-		const struct mount_point *m = &mount_points[i];
-
-		mkdir(m->path, 0755);
-		/* --copy may have put files into /tmp or /run; the root is in memory as well. */
-		if (!strcmp(m->type, "tmpfs") && !is_empty(m->path))
-			continue;
-		/* A kernel without one of them is a kernel that a command may want to see. */
-		if (mount(m->type, m->path, m->type, 0, m->options) && i < 3)
-			fatal("init: mounting %s: %s", m->path, strerror(errno));
-	}
-}
-
-static void loopback_up(void)
-{
-	struct ifreq ifr = { .ifr_name = "lo" };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return;
-	if (!ioctl(fd, SIOCGIFFLAGS, &ifr)) {
-		ifr.ifr_flags |= IFF_UP;
-		ioctl(fd, SIOCSIFFLAGS, &ifr);
-	}
-	close(fd);
-}
-
 static char **append(char **list, size_t *n, char *item)
 {
 	list = realloc(list, (*n + 2) * sizeof(*list));
 	if (!list)
-		fatal("init: out of memory");
+		guest_fatal("init: out of memory");
 	list[(*n)++] = item;
 	list[*n] = NULL;
 	return list;
@@ -199,10 +133,10 @@ static void plan_load(struct plan *plan)
 
 	fd = open(PLAN_PATH, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
-		fatal("init: %s: %s", PLAN_PATH, strerror(errno));
+		guest_fatal("init: %s: %s", PLAN_PATH, strerror(errno));
 	data = malloc(st.st_size + 1);
 	if (!data || read_all(fd, data, st.st_size))
-		fatal("init: %s: cannot be read", PLAN_PATH);
+		guest_fatal("init: %s: cannot be read", PLAN_PATH);
 	close(fd);
 	end = data + st.st_size;
 	*end = 0;
@@ -230,20 +164,6 @@ static void plan_load(struct plan *plan)
 			plan->modules = append(plan->modules, &modules, value);
 		else if (!strcmp(key, PLAN_GET))
 			plan->gets = append(plan->gets, &gets, value);
-	}
-}
-
-static void modules_load(char **paths)
-{
-	for (; *paths; paths++) {
-		int fd = open(*paths, O_RDONLY | O_CLOEXEC);
-
-		if (fd < 0 || (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)) {
-			const char *base = strrchr(*paths, '/') + 1;
-
-			fatal("module %s: the kernel refuses it: %s", base, strerror(errno));
-		}
-		close(fd);
 	}
 }
 
@@ -280,7 +200,7 @@ static int port_open(const char *wanted)
 			closedir(dir);
 		usleep(1000);
 	}
-	fatal("init: no virtio port %s: virtio_console is neither built in nor loaded", wanted);
+	guest_fatal("init: no virtio port %s: virtio_console is neither built in nor loaded", wanted);
 }
 
 static void tty_setup(const char *size, int *in_out)
@@ -289,7 +209,7 @@ static void tty_setup(const char *size, int *in_out)
 	int fd = open(TTY_DEVICE, O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (fd < 0)
-		fatal("init: %s: %s", TTY_DEVICE, strerror(errno));
+		guest_fatal("init: %s: %s", TTY_DEVICE, strerror(errno));
 	if (sscanf(size, "%hux%hu", &ws.ws_row, &ws.ws_col) == 2)
 		ioctl(fd, TIOCSWINSZ, &ws);
 	*in_out = fd;
@@ -325,7 +245,7 @@ static pid_t start(const struct plan *plan, struct stream *out, struct stream *e
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC) || pipe2(p_out, O_CLOEXEC) || pipe2(p_err, O_CLOEXEC))
-		fatal("init: pipe: %s", strerror(errno));
+		guest_fatal("init: pipe: %s", strerror(errno));
 	if (plan->tty) {
 		tty_setup(plan->tty, &in);
 		dup3(in, p_out[1], O_CLOEXEC);
@@ -336,7 +256,7 @@ static pid_t start(const struct plan *plan, struct stream *out, struct stream *e
 	send_msg(MSG_STARTED, NULL, 0);
 	pid = fork();
 	if (pid < 0)
-		fatal("init: fork: %s", strerror(errno));
+		guest_fatal("init: fork: %s", strerror(errno));
 	if (!pid)
 		child(plan, in, p_out[1], p_err[1], report[1]);
 	close(in);
@@ -368,8 +288,8 @@ static bool relay(struct stream *s)
 		s->pipe = -1;
 		return false;
 	}
-	if (write_all(s->port, buffer, n))
-		fatal("init: virtio port: %s", strerror(errno));
+	if (guest_write(s->port, buffer, n))
+		guest_fatal("init: virtio port: %s", strerror(errno));
 	s->bytes += n;
 	return true;
 }
@@ -395,7 +315,7 @@ static void answer(void)
 	struct vm_msg msg;
 
 	if (read_all(ctl, &msg, sizeof(msg)))
-		fatal("init: the host is gone");
+		guest_fatal("init: the host is gone");
 	if (msg.type == MSG_PING)
 		send_msg(MSG_PONG, NULL, 0);
 }
@@ -412,7 +332,7 @@ static uint32_t attend(pid_t pid, int sigfd, struct stream *out, struct stream *
 		fds[2] = (struct pollfd){ err->pipe, POLLIN, 0 };
 		fds[3] = (struct pollfd){ ctl, POLLIN, 0 };
 		if (poll(fds, 4, -1) < 0 && errno != EINTR)
-			fatal("init: poll: %s", strerror(errno));
+			guest_fatal("init: poll: %s", strerror(errno));
 		if (fds[1].revents)
 			relay(out);
 		if (fds[2].revents)
@@ -459,40 +379,6 @@ static void send_file(uint32_t index, const char *path)
 		close(fd);
 }
 
-/* Disks may hold file systems that the command mounted and left. */
-static void unmount_all(void)
-{
-	char line[1024], path[512];
-	int tries;
-
-	for (tries = 0; tries < 8; tries++) {
-		FILE *f = fopen("/proc/mounts", "re");
-		bool again = false;
-
-		while (f && fgets(line, sizeof(line), f)) {
-			if (strncmp(line, "/dev/", 5) || sscanf(line, "%*s %511s", path) != 1)
-				continue;
-			again |= !umount(path);
-		}
-		if (f)
-			fclose(f);
-		if (!again)
-			break;
-	}
-	sync();
-}
-
-/* What --copy brought stays. */
-static void write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-
-	if (fd < 0)
-		return;
-	write_all(fd, text, strlen(text));
-	close(fd);
-}
-
 int guest_init(void)
 {
 	struct stream out = { -1, -1, 0 }, err = { -1, -1, 0 };
@@ -506,45 +392,36 @@ int guest_init(void)
 
 	umask(022);
 	signal(SIGPIPE, SIG_IGN);
-	mount_all();
+	setup_mounts();
 	plan_load(&plan);
-	modules_load(plan.modules);
+	setup_modules(plan.modules);
 	ctl = port_open(PORT_CTL);
 	uname(&uts);
 	send_msg(MSG_HELLO, uts.release, strlen(uts.release));
 	if (plan.probe)
-		fatal("probe");
+		guest_fatal("probe");
 	out.port = port_open(PORT_OUT);
 	err.port = port_open(PORT_ERR);
-	if (sethostname("mmscope", 7))
-		log_line("init: no host name");
-	loopback_up();
-	write_text("/etc/passwd", "root:x:0:0:root:" GUEST_HOME ":/bin/sh\n"
-				  "nobody:x:65534:65534:nobody:/:/bin/false\n");
-	write_text("/etc/group", "root:x:0:\nnogroup:x:65534:\n");
-	write_text("/etc/hosts", "127.0.0.1 localhost mmscope\n");
-	if (symlink("/proc/self/fd", "/dev/fd") || symlink("/proc/self/fd/0", "/dev/stdin") ||
-	    symlink("/proc/self/fd/1", "/dev/stdout") || symlink("/proc/self/fd/2", "/dev/stderr"))
-		log_line("init: /dev/fd: no link");
+	setup_system();
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	sigfd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (sigfd < 0)
-		fatal("init: signalfd: %s", strerror(errno));
+		guest_fatal("init: signalfd: %s", strerror(errno));
 
 	pid = start(&plan, &out, &err);
 	status = attend(pid, sigfd, &out, &err);
 	send_u32(MSG_EXIT, status);
 	if (chdir(GUEST_HOME))
-		fatal("init: %s: %s", GUEST_HOME, strerror(errno));
+		guest_fatal("init: %s: %s", GUEST_HOME, strerror(errno));
 	for (i = 0; plan.gets[i]; i++)
 		send_file(i, plan.gets[i]);
 	if (chdir("/"))
-		fatal("init: /: %s", strerror(errno));
-	unmount_all();
-	log_line("<1>" END_MARKER);
+		guest_fatal("init: /: %s", strerror(errno));
+	setup_undo();
+	guest_log("<1>" END_MARKER);
 	done = (struct vm_done){ out.bytes, err.bytes };
 	send_msg(MSG_DONE, &done, sizeof(done));
 	for (;;) {
