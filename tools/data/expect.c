@@ -59,7 +59,7 @@ static bool lost_runs(const struct run *run, const struct metric *m, uint64_t *l
 	for (i = 0; i < t->probes; i++) {
 		const struct probe_state *p = &t->probe[i];
 
-		if (!p->mechanism || !(m->events & (1u << p->event)))
+		if (!p->mechanism || !((m->events | m->named) & (1u << p->event)))
 			continue;
 		if (p->misses == UINT64_MAX)
 			return false;
@@ -68,7 +68,8 @@ static bool lost_runs(const struct run *run, const struct metric *m, uint64_t *l
 	return !saturated;
 }
 
-static struct interval counter_interval(const struct total *t, bool known, uint64_t lost)
+static struct interval counter_interval(const struct total *t, bool labelled, bool known,
+					uint64_t lost)
 {
 	uint64_t max = t->max > t->value ? t->max : t->value;
 	bool saturated = t->flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND);
@@ -76,8 +77,8 @@ static struct interval counter_interval(const struct total *t, bool known, uint6
 	/* The session has widened it by what it knew; nothing is added twice. */
 	if (max - t->value < lost)
 		max = sat_add(t->value, lost, &saturated);
-	/* A lost run may also have put a count under another label than its own. */
-	lost = max - t->value;
+	/* A lost run may also have put a count under a label that is not its own. */
+	lost = labelled ? max - t->value : 0;
 	return (struct interval){ t->value > lost ? t->value - lost : 0,
 				  known && !saturated ? max : INFINITY };
 }
@@ -180,10 +181,11 @@ static bool hist_term(struct judge *j, const struct run *run, const struct term 
 static bool metric_term(struct judge *j, const struct run *run, const struct term *t,
 			struct interval *v)
 {
+	bool known, labelled = false;
 	struct total total;
 	const char *why = NULL;
 	uint64_t lost;
-	bool known;
+	size_t i;
 
 	if (t->metric->kind != KIND_COUNTER)
 		return hist_term(j, run, t, v);
@@ -191,7 +193,9 @@ static bool metric_term(struct judge *j, const struct run *run, const struct ter
 		return no_value(j, "%s is unavailable: %s", t->metric->name, why);
 	j->inferred |= total.flags & SAMPLE_INFERRED;
 	known = lost_runs(run, t->metric, &lost);
-	*v = counter_interval(&total, known, lost);
+	for (i = 0; i < LABEL_MAX; i++)
+		labelled |= t->want[i] != NULL;
+	*v = counter_interval(&total, labelled, known, lost);
 	return true;
 }
 
