@@ -200,7 +200,8 @@ static int port_open(const char *wanted)
 			closedir(dir);
 		usleep(1000);
 	}
-	guest_fatal("init: no virtio port %s: virtio_console is neither built in nor loaded", wanted);
+	guest_fatal("init: no virtio port %s: virtio_console is neither built in nor loaded",
+		    wanted);
 }
 
 static void tty_setup(const char *size, int *in_out)
