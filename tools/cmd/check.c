@@ -217,7 +217,7 @@ int cmd_check(int argc, char **argv)
 		  &o.run_timeout },
 		{ "timeout", 0, OPT_SECONDS, "SECONDS", "give up after this time", &o.timeout },
 		{ "exact", 0, OPT_FLAG, NULL,
-		  "only mechanisms that lose no events (kprobes: they cost more)", &o.exact },
+		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "output", 'o', OPT_STRING, "FILE", "results to FILE, - for standard output",
 		  &o.output },
 		{ 0 }

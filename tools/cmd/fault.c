@@ -165,7 +165,7 @@ int cmd_fault(int argc, char **argv)
 		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "backing|method|trigger|vm_ops" },
 		{ "exact", 0, OPT_FLAG, NULL,
-		  "only mechanisms that lose no events (kprobes: they cost more)", &o.exact },
+		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",
 		  "read enable and disable from CTL, answer ack on ACK", &o.control },
 		{ "format", 0, OPT_CHOICE, "FORMAT", "how to report", &o.format,

@@ -413,7 +413,7 @@ int cmd_record(int argc, char **argv)
 		  &o.timeout },
 		{ "append", 0, OPT_FLAG, NULL, "add to the runs that FILE holds", &o.append },
 		{ "exact", 0, OPT_FLAG, NULL,
-		  "only mechanisms that lose no events (kprobes: they cost more)", &o.exact },
+		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "by", 0, OPT_CHOICE, "LABEL", "count by this label, too", &o.by,
 		  .choices = "vm_ops" },
 		{ 0 }
