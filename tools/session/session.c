@@ -32,8 +32,8 @@ struct session {
 	struct attached prog[PROGRAMS_MAX];
 	size_t progs;
 	struct counts *counts;
-	/* Misses before and after the counts were read, and before the start was. */
-	uint64_t before[PROGRAMS_MAX], misses[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
+	/* Misses where what was read ends, where the next starts, and where this started. */
+	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
 };
 
@@ -343,15 +343,18 @@ static void read_misses(struct session *s, uint64_t *misses)
 	}
 }
 
-/* A run that is lost in between belongs to both sides: neither is told too little. */
+/*
+ * A run that is lost while the counts are read belongs to both sides, so that
+ * neither is told too little; to none, if nothing was observed meanwhile.
+ */
 static int read_all(struct session *s)
 {
 	bool observing = __atomic_load_n(&s->skel->bss->observing, __ATOMIC_SEQ_CST);
 
-	read_misses(s, s->before);
+	read_misses(s, observing ? s->misses_next : s->misses);
 	if (counts_read(s->counts, observing))
 		return -1;
-	read_misses(s, s->misses);
+	read_misses(s, observing ? s->misses : s->misses_next);
 	return 0;
 }
 
@@ -366,7 +369,7 @@ int session_reset(struct session *s)
 void session_lap(struct session *s)
 {
 	counts_lap(s->counts);
-	memcpy(s->misses_base, s->before, sizeof(s->before));
+	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
 }
 
 static int add_trust(struct session *s, struct run *run, uint64_t *lost)
