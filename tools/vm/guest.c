@@ -89,8 +89,14 @@ static void send_u32(enum vm_msg_type type, uint32_t v)
 void guest_log(const char *text)
 {
 	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+	char line[600];
+	int n;
 
-	if (fd < 0 || guest_write(fd, text, strlen(text)))
+	/* Without its end the kernel may hold a line back until the next one comes. */
+	n = snprintf(line, sizeof(line), "%s\n", text);
+	if (n >= (int)sizeof(line))
+		n = sizeof(line) - 1;
+	if (fd < 0 || guest_write(fd, line, n))
 		printf("%s\n", text);
 	if (fd >= 0)
 		close(fd);
