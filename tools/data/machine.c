@@ -296,6 +296,11 @@ void machine_read(struct machine *m)
 	read_line("/proc/sys/kernel/random/boot_id", m->boot_id, sizeof(m->boot_id));
 	m->cpus_possible = read_cpus("/sys/devices/system/cpu/possible");
 	m->cpus_online = read_cpus("/sys/devices/system/cpu/online");
+	/* Without /sys: what the C library finds out otherwise. */
+	if (!m->cpus_online)
+		m->cpus_online = sysconf(_SC_NPROCESSORS_ONLN);
+	if (m->cpus_possible < m->cpus_online)
+		m->cpus_possible = m->cpus_online;
 	read_memory(m);
 	m->page_size = sysconf(_SC_PAGESIZE);
 	m->fault_around_bytes = -1;

@@ -390,7 +390,9 @@ int pack_copy(struct archive *ar, const char *spec)
 		goto cleanup;
 	}
 	p.lenient = S_ISDIR(st.st_mode);
-	if (!dest) {
+	if (!ar) {
+		ret = 0;	/* only asked whether it can be */
+	} else if (!dest) {
 		ret = add_path(&p, path, true);
 	} else if (S_ISDIR(st.st_mode)) {
 		ret = archive_dir(ar, dest, st.st_mode) ? fail(path) : add_tree(&p, path, dest);

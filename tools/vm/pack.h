@@ -16,7 +16,7 @@ int pack_base(struct archive *ar);
 /*
  * A file with its ELF needs and #! interpreter, or a directory with all in it:
  * "FILE", at the same absolute path, or "FILE:DEST". A bare name that is no
- * file here is looked up on PATH.
+ * file here is looked up on PATH. Without an archive: only whether it can be.
  */
 int pack_copy(struct archive *ar, const char *spec);
 

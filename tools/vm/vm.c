@@ -60,6 +60,10 @@ static int check(const struct vm_options *opt, char **argv)
 		free(file);
 		free(local);
 	}
+	/* Before a kernel is fetched for nothing. */
+	for (i = 0; i < opt->copy.n; i++)
+		if (pack_copy(NULL, opt->copy.item[i]))
+			return EXIT_USAGE;
 	if (!argv && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))) {
 		err("vm", "a shell needs a terminal; or give a command: mmscope vm -- CMD");
 		return EXIT_USAGE;
