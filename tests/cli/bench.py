@@ -96,7 +96,7 @@ def test_exact_work():
                        bench="touch", pages=n, minflt=n * REPEAT, majflt=0, present=n,
                        map_pages=pages)
     verify("anon write without --oracle: the same faults", ["touch"], minflt=pages * REPEAT)
-    for backing in ("shmem", "memfd"):
+    for backing in ("shmem", "memfd", "sysv_shm"):
         for how in ("read", "write"):
             verify(f"{backing} {how}: a fault for each page",
                    ["touch", "--backing", backing, "--touch", how, "--oracle"],
@@ -105,7 +105,7 @@ def test_exact_work():
         verify(f"file-private {how}: a fault for each page",
                ["touch", "--backing", "file-private", "--touch", how, "--oracle"],
                pages=pages, minflt=pages * REPEAT, majflt=0, present=pages)
-    for backing in ("anon", "file", "file-private", "shmem", "memfd"):
+    for backing in ("anon", "file", "file-private", "shmem", "memfd", "sysv_shm"):
         verify(f"{backing} fork: no fault in the parent",
                ["touch", "--backing", backing, "--touch", "fork", "--oracle"],
                pages=pages, minflt=0, majflt=0, present=pages,

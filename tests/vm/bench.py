@@ -19,6 +19,8 @@ TOUCH = (
     ("--pattern stride=7", 74, 74), ("--touch fork", 512, 0),
     ("--touch fork --backing file", 512, 0), ("--touch fork --backing file-private", 512, 0),
     ("--touch read --backing shmem", 512, 512), ("--backing memfd", 512, 512),
+    ("--backing sysv_shm --pattern random", 512, 512), ("--backing sysv_shm --thp 2M", 512, 1),
+    ("--backing sysv_shm --touch read", 512, 512),
     ("--backing file", 512, 512), ("--backing file-private", 512, 512),
     ("--backing file-private --touch cow", 512, 512), ("--thp 2M", 512, 1),
     ("--thp 2M --backing shmem", 512, 1), ("--thp 64K", 512, 32),

@@ -111,8 +111,9 @@ static int allow_one_size(uint64_t size, const char *file, const char *on)
 	return ret;
 }
 
-int thp_allow(uint64_t size, bool shmem)
+int thp_allow(uint64_t size, enum thp_memory memory)
 {
+	bool shmem = memory != THP_ANON;
 	const char *file = shmem ? "shmem_enabled" : "enabled", *on = shmem ? "advise" : "madvise";
 	char path[512], line[128];
 	uint64_t pmd;
@@ -122,7 +123,7 @@ int thp_allow(uint64_t size, bool shmem)
 		return not_offered(size, shmem);
 
 	snprintf(path, sizeof(path), THP_DIR "/hugepages-%" PRIu64 "kB/%s", size >> 10, file);
-	if (!access(path, F_OK)) {
+	if (memory != THP_SYSV && !access(path, F_OK)) {
 		/* "deny" and "force" of the global switch overrule those of the sizes. */
 		snprintf(path, sizeof(path), THP_DIR "/%s", file);
 		if (shmem && !read_line(path, line, sizeof(line)) &&
@@ -131,7 +132,11 @@ int thp_allow(uint64_t size, bool shmem)
 			return cannot_set(path, "advise");
 		return allow_one_size(size, file, on);
 	}
-	/* Kernels with one switch for the one size that a PMD maps. */
+	/*
+	 * One switch for the one size that a PMD maps: kernels that have no other, and
+	 * memory that no other is for (shmem_allowable_huge_orders() of 6.12 to 7.3
+	 * takes only mappings with shmem_anon_vm_ops to the switches by size).
+	 */
 	if (size != pmd)
 		return not_offered(size, shmem);
 	snprintf(path, sizeof(path), THP_DIR "/%s", file);

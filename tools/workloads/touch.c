@@ -11,6 +11,7 @@
 
 #include "data/status.h"
 #include "data/err.h"
+#include "workloads/backing.h"
 #include "workloads/file.h"
 #include "workloads/memory.h"
 #include "workloads/reach.h"
@@ -29,7 +30,7 @@ struct touch {
 	bool overwrite;
 
 	/* Derived. */
-	bool shared, in_file, memfd, random, cow, fork, beyond, write, populate_write;
+	bool shared, in_file, memfd, sysv, random, cow, fork, beyond, write, populate_write;
 	enum reach reach;
 	bool prepared;		/* mapped and populated before the region */
 	bool held;		/* a child shares the pages */
@@ -122,7 +123,7 @@ static int parse(struct touch *t, int argc, char **argv)
 {
 	const struct option_def defs[] = {
 		{ "backing", 'b', OPT_CHOICE, "KIND", "what the memory is (anon)", &t->backing,
-		  .choices = "anon|file|file-private|shmem|memfd" },
+		  .choices = "anon|file|file-private|shmem|memfd|sysv_shm" },
 		{ "path", 0, OPT_STRING, "FILE", "the file (a temporary one, already unlinked)",
 		  .dest = &t->path },
 		{ "touch", 0, OPT_CHOICE, "HOW", "what is done to each page (write)", &t->touch,
@@ -167,7 +168,9 @@ static int parse(struct touch *t, int argc, char **argv)
 		return EXIT_USAGE;
 	t->in_file = !strncmp(t->backing, "file", 4);
 	t->memfd = !strcmp(t->backing, "memfd");
-	t->shared = t->memfd || !strcmp(t->backing, "shmem") || !strcmp(t->backing, "file");
+	t->sysv = !strcmp(t->backing, "sysv_shm");
+	t->shared = t->memfd || t->sysv || !strcmp(t->backing, "shmem") ||
+		    !strcmp(t->backing, "file");
 	t->cow = !strcmp(t->touch, "cow");
 	t->fork = !strcmp(t->touch, "fork");
 	t->beyond = !strcmp(t->touch, "beyond");
@@ -268,7 +271,7 @@ static int map(struct touch *t)
 	}
 
 	begin = now_ns();
-	t->base = mmap(where, t->len, prot, flags, fd, 0);
+	t->base = t->sysv ? sysv_map(where, t->len) : mmap(where, t->len, prot, flags, fd, 0);
 	t->mmap_ns = now_ns() - begin;
 	if (t->base == MAP_FAILED) {
 		err("bench touch", "cannot map %zu bytes of %s memory: %s", t->len, t->backing,
@@ -398,7 +401,8 @@ static int set_up(struct touch *t)
 		}
 		order_shuffle(t->full.shuffled, t->full.n, t->threads);
 	}
-	if (t->thp && !t->in_file && thp_allow(t->thp, t->shared))
+	if (t->thp && !t->in_file &&
+	    thp_allow(t->thp, t->sysv ? THP_SYSV : t->shared ? THP_SHMEM : THP_ANON))
 		return EXIT_UNOBSERVED;
 	if (t->in_file) {
 		int ret = file_open(t->path, t->size, t->shared && t->write, t->overwrite, &t->fd);
