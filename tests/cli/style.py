@@ -26,7 +26,7 @@ def problem(kind, path, line, what):
 def files():
     for directory, subdirectories, found in os.walk(TREE):
         subdirectories[:] = sorted(set(subdirectories) - SKIP_DIRS)
-        for name in sorted(found):
+        for name in sorted(set(found) - SKIP_DIRS):     # .git of a work tree is a file
             path = os.path.join(directory, name)
             if os.path.islink(path):
                 continue
