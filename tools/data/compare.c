@@ -36,7 +36,7 @@ static bool observed_at_all(const struct recording *rec, const struct metric *m)
 			if (run->sample[k].metric == m)
 				return true;
 		for (k = 0; k < run->trust.probes; k++)
-			if (m->events & (1u << run->trust.probe[k].event))
+			if (m->events & EVENT_BIT(run->trust.probe[k].event))
 				return true;
 	}
 	return false;

@@ -47,7 +47,7 @@ static bool was_observed(const struct run *run, const struct metric *m)
 	for (i = 0; i < run->trust.probes; i++) {
 		const struct probe_state *p = &run->trust.probe[i];
 
-		if (!(m->events & (1u << p->event)))
+		if (!(m->events & EVENT_BIT(p->event)))
 			continue;
 		if (!p->mechanism)
 			return false;
@@ -65,7 +65,7 @@ static uint64_t misses_of(const struct run *run, const struct metric *m)
 	for (i = 0; i < run->trust.probes; i++) {
 		const struct probe_state *p = &run->trust.probe[i];
 
-		if (p->mechanism && (m->events | m->named) & (1u << p->event) && p->misses > most)
+		if (p->mechanism && (m->events | m->named) & EVENT_BIT(p->event) && p->misses > most)
 			most = p->misses;
 	}
 	return most;

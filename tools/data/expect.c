@@ -59,7 +59,7 @@ static bool lost_runs(const struct run *run, const struct metric *m, uint64_t *l
 	for (i = 0; i < t->probes; i++) {
 		const struct probe_state *p = &t->probe[i];
 
-		if (!p->mechanism || !((m->events | m->named) & (1u << p->event)))
+		if (!p->mechanism || !((m->events | m->named) & EVENT_BIT(p->event)))
 			continue;
 		if (p->misses == UINT64_MAX)
 			return false;

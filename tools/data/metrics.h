@@ -24,7 +24,8 @@
  *   named   further events that only tell its labels: a lost run of theirs leaves
  *           the sum right but may put a count under another label
  */
-#define EV(x)	(1u << EVENT_##x)
+#define EVENT_BIT(e)	(1ULL << (e))
+#define EV(x)	EVENT_BIT(EVENT_##x)
 
 #define NAMES_TRIGGER	(EV(POPULATE) | EV(POPULATE_END))
 #define NAMES_METHOD	(NAMES_TRIGGER | EV(PTE_INSTALL) | EV(ANON_INSTALL) | EV(MAP_PAGES) | \

@@ -107,7 +107,7 @@ static void markdown_metric(FILE *f, const struct metric *m)
 		m->primary ? "; decides a comparison (primary)" : "");
 	fputs("- needs: ", f);
 	for (e = 0; e < EVENT_MAX; e++) {
-		if (!(m->events & (1u << e)))
+		if (!(m->events & EVENT_BIT(e)))
 			continue;
 		fprintf(f, "%s%s", between, events[e].name);
 		between = ", ";

@@ -337,7 +337,7 @@ static bool partly_seen(const struct plan *plan, const struct metric *m)
 	size_t e;
 
 	for (e = 0; e < EVENT_MAX; e++)
-		if (m->events & (1u << e) && plan->event[e].partial)
+		if (m->events & EVENT_BIT(e) && plan->event[e].partial)
 			return true;
 	return false;
 }
@@ -358,7 +358,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 	first = run->samples;
 	for (m = metrics; m < metrics + METRIC_MAX; m++) {
 		for (e = 0; e < EVENT_MAX; e++)
-			if ((m->events | m->named) & (1u << e))
+			if ((m->events | m->named) & EVENT_BIT(e))
 				missed[m->id] += lost[e];
 		why = plan_metric_missing(plan, m);
 		if (why) {

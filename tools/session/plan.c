@@ -482,7 +482,7 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 	size_t i;
 
 	for (i = 0; i < EVENT_MAX; i++)
-		if (m->events & (1u << i) && plan->event[i].mech == MECH_NONE &&
+		if (m->events & EVENT_BIT(i) && plan->event[i].mech == MECH_NONE &&
 		    events[i].need != NEED_QUIET && !plan->event[i].absent)
 			return plan->event[i].reason;
 	return NULL;
