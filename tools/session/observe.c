@@ -27,6 +27,7 @@
 #define CONTROL_FD_MIN	10	/* out of the way of the command's own redirections */
 
 static sigset_t old_mask;
+static bool sigpipe_ignored;	/* by whoever started us: the command inherits it */
 
 struct observation {
 	struct session *s;
@@ -38,7 +39,8 @@ struct observation {
 	int signals, timer;
 	pid_t child;
 	bool running;		/* the command */
-	bool observing, done;
+	bool done;
+	bool uncollected;	/* a report could not be had, after an error line */
 	int status;		/* exit status of the command */
 	int ending, endings;	/* the last signal that asked us to end, and how many */
 	int ended_by;		/* the first such signal */
@@ -83,7 +85,7 @@ void observe_prepare(void)
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &old_mask);
 	/* A report that nobody reads any more is an error of write(), not the end. */
-	signal(SIGPIPE, SIG_IGN);
+	sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
 	/* Ignored, it would take the status of the command with it. */
 	signal(SIGCHLD, SIG_DFL);
 }
@@ -110,6 +112,14 @@ static void close_fds(int a, int b)
 		close(a);
 	if (b >= 0)
 		close(b);
+}
+
+/* The command's ends of the pipes: only it must hold them, to end them. */
+static void close_child_fds(struct observation *o)
+{
+	close_fds(o->child_control, o->child_ack);
+	close_fds(o->child_values, -1);
+	o->child_control = o->child_ack = o->child_values = -1;
 }
 
 /* Pipes for a command that controls the observation by itself. */
@@ -165,9 +175,12 @@ static int spawn(struct observation *o)
 		posix_spawn_file_actions_adddup2(&files, o->child_values, o->child_values);
 		snprintf(value, sizeof(value), "%d", o->child_values);
 		setenv(VALUES_ENV, value, 1);
+	} else {
+		unsetenv(VALUES_ENV);
 	}
 	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
+	if (!sigpipe_ignored)
+		sigaddset(&defaults, SIGPIPE);
 	posix_spawnattr_setsigdefault(&attr, &defaults);
 	posix_spawnattr_setsigmask(&attr, &old_mask);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -191,12 +204,7 @@ static int spawn(struct observation *o)
 	}
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
-	if (o->child_control >= 0) {
-		close(o->child_control);
-		close(o->child_ack);
-	}
-	if (o->child_values >= 0)
-		close(o->child_values);
+	close_child_fds(o);
 	o->running = !e;
 	return e ? -1 : 0;
 }
@@ -254,14 +262,16 @@ static void boot_id(struct run *run)
 
 static int report(struct observation *o, bool last)
 {
-	struct run *run = run_new();
+	struct run *run;
 
-	if (!run) {
-		err("report", "out of memory");
+	if (o->uncollected)
 		return -1;
-	}
-	if (session_collect(o->s, run)) {
+	run = run_new();
+	if (!run)
+		err("report", "out of memory");
+	if (!run || session_collect(o->s, run)) {
 		run_free(run);
+		o->uncollected = true;
 		return -1;
 	}
 	session_lap(o->s);
@@ -481,15 +491,17 @@ int observe(struct session *s, const struct observe_options *opts)
 	loop(&o);
 	session_observe(s, false);
 	reap(&o);
-	if (report(&o, true) && !opts->command)
-		o.status = EXIT_INTERNAL;
+	report(&o, true);
 	if (o.running)
 		wait_for_command(&o);
+	if (o.uncollected)
+		o.status = EXIT_INTERNAL;
 	if (opts->result)
 		*opts->result = (struct observe_result){ .ending = o.ended_by,
 							 .timed_out = o.timed_out };
 
 cleanup:
+	close_child_fds(&o);
 	control_close(&o.control);
 	values_close(&o.values);
 	if (o.timer >= 0)

@@ -40,7 +40,8 @@ int observe_interrupted(void);
  * Run the command (or wait) under observation; reports through opts->report.
  * Returns the exit status for main(): the command's own, 126 or 127 when it
  * could not be run (after an error line), 128 + signal when one came before it was
- * started; 0 without a command.
+ * started; 0 without a command; 70 when a report could not be collected, after an
+ * error line.
  */
 int observe(struct session *s, const struct observe_options *opts);
 
