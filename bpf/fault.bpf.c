@@ -155,7 +155,7 @@ EXIT_BODY(VMA_FIND_END)
 		return;
 	st->finding = 0;
 	if (!st->retrying) {
-		st->by_slot = 0;	/* no VMA, no operations */
+		by_select_none(st);
 		refuse(st, BACKING_OTHER, REASON_NO_VMA);
 	}
 }
@@ -220,7 +220,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->window_end = 0;
 	st->active = 1;
 	st->attempt_start = bpf_ktime_get_ns();
-	by_key(st, (u64)ops);
+	by_select(st, (u64)ops);
 
 	if (!st->retrying || st->address != a1) {
 		st->fault_start = st->attempt_start;
@@ -397,7 +397,7 @@ static __always_inline void insert_start(const bool typed, struct task_state *st
 		    fault_index(st->insert_backing, METHOD_EAGER, TRIGGER_MMAP)) == SLOT_NONE)
 		st->insert_backing = BACKING_OTHER;
 	if (!st->active)
-		by_key(st, (u64)ops);
+		by_select(st, (u64)ops);
 }
 
 /* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */

@@ -45,6 +45,8 @@ struct pt_regs;
 struct task_struct {
 	int pid;
 	int tgid;
+	struct task_struct *group_leader;
+	u64 start_time;
 };
 
 struct super_block {

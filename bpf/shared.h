@@ -13,8 +13,10 @@
 
 /* Trust counters, kept behind the metrics' counters. */
 enum trust_counter {
-	TRUST_UNMATCHED = COUNTERS_MAX - 2,
-	TRUST_MAP_FULL = COUNTERS_MAX - 1,
+	TRUST_UNMATCHED = COUNTERS_MAX - 4,
+	TRUST_LOST,		/* no memory for the task: what it did is not counted */
+	TRUST_MAP_FULL,		/* a combination of labels without a slot: not counted */
+	TRUST_BY_FULL,		/* counted, but under BY_OTHER */
 };
 
 /* task_state.role */
@@ -25,7 +27,18 @@ enum task_role {
 };
 
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
-#define BY_SLOTS	64	/* distinct values of an open label */
+#define BY_SLOTS	OPEN_VALUES_MAX
+#define BY_OTHER	(BY_SLOTS - 1)	/* for what comes when the others are taken */
+
+/* An open label's value: an address, a name, or a process and when it started. */
+struct by_key {
+	hist_u64 word[2];
+};
+
+struct by_value {
+	unsigned int slot, pid;
+	char comm[16];		/* of a process: its latest */
+};
 
 /* Per CPU and slot of an open label: number and sum of what each metric counted. */
 struct by_counts {

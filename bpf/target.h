@@ -20,7 +20,8 @@ const volatile bool observe_all;		/* every task, not only targets */
 const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
-const volatile bool by_vm_ops;			/* count by vm_operations_struct as well */
+const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
+const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
 const volatile __u32 page_shift = 12;
 const volatile __u32 pmd_order = 9;
 
@@ -60,6 +61,7 @@ struct task_state {
 	u8 ops_backing;
 	u64 ops, ops_file;	/* the vm_ops and file that ops_backing is of */
 	u32 by_slot;		/* of the open label, from 1; 0: none */
+	u64 by_word[2];		/* it is the slot of these */
 };
 
 struct {
@@ -102,12 +104,12 @@ struct {
 	__type(value, struct by_counts);
 } by_counts SEC(".maps");
 
-/* Value of the open label -> its slot. Looked up per fault, filled once per value. */
+/* Value of the open label -> its slot. Looked up when a task's value changes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, BY_SLOTS);
-	__type(key, u64);
-	__type(value, u32);
+	__uint(max_entries, 1);
+	__type(key, struct by_key);
+	__type(value, struct by_value);
 } by_slots SEC(".maps");
 
 /* ---- label arithmetic ---- */
@@ -233,23 +235,64 @@ static __always_inline void mark_inferred(enum metric_id metric, u32 slot)
 		inferred[index] = 1;
 }
 
-/* Find or make the slot of an open label's value, for the task's next counts. */
-static __always_inline void by_key(struct task_state *st, u64 key)
+/* The process's number as whoever reads it knows it, and when it started. */
+static __always_inline void process_key(struct by_key *key, u32 *pid)
 {
-	u32 *found, slot;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct bpf_pidns_info ns;
 
-	if (!by_vm_ops)
-		return;
+	*pid = bpf_get_current_pid_tgid() >> 32;
+	key->word[0] = *pid;
+	key->word[1] = task->group_leader->start_time;
+	if (pid_ns_inode && !bpf_get_ns_current_pid_tgid(pid_ns_dev, pid_ns_inode, &ns, sizeof(ns)))
+		*pid = ns.tgid;
+}
+
+/* Find or make the slot of an open label's value: only when the task's has changed. */
+static __noinline void by_find(struct task_state *st, u64 a, u64 b)
+{
+	struct by_key key = { { a, b } };
+	struct by_value fresh = { 0 }, *found;
+
+	st->by_word[0] = a;
+	st->by_word[1] = b;
+	if (by_label == LABEL_PID)
+		process_key(&key, &fresh.pid);
 	found = bpf_map_lookup_elem(&by_slots, &key);
-	if (!found && by_used < BY_SLOTS) {
-		slot = __sync_fetch_and_add(&by_used, 1);
-		if (slot < BY_SLOTS)
-			bpf_map_update_elem(&by_slots, &key, &slot, BPF_NOEXIST);
+	if (!found && by_used < BY_OTHER) {
+		fresh.slot = __sync_fetch_and_add(&by_used, 1);
+		if (fresh.slot < BY_OTHER)
+			bpf_map_update_elem(&by_slots, &key, &fresh, BPF_NOEXIST);
 		found = bpf_map_lookup_elem(&by_slots, &key);
 	}
-	st->by_slot = found ? *found + 1 : 0;
-	if (!found)
-		count_trust(TRUST_MAP_FULL);
+	if (found && by_label == LABEL_PID)
+		bpf_get_current_comm(found->comm, sizeof(found->comm));
+	st->by_slot = (found ? found->slot : BY_OTHER) + 1;
+}
+
+/* Whose or what the task's next counts are: ops tells it if it is asked for. */
+static __always_inline void by_select(struct task_state *st, u64 ops)
+{
+	u64 word[2] = { ops, 0 };
+
+	if (by_label == LABEL_MAX)
+		return;
+	/* A process's name changes when it becomes another program. */
+	if (by_label != LABEL_VM_OPS)
+		bpf_get_current_comm(word, sizeof(word));
+	if (!st->by_slot || st->by_word[0] != word[0] || st->by_word[1] != word[1])
+		by_find(st, word[0], word[1]);
+	if (st->by_slot == BY_OTHER + 1)
+		count_trust(TRUST_BY_FULL);
+}
+
+/* Where there is no mapping there are no operations. */
+static __always_inline void by_select_none(struct task_state *st)
+{
+	if (by_label == LABEL_VM_OPS)
+		st->by_slot = 0;
+	else
+		by_select(st, 0);
 }
 
 static __always_inline void count_by(struct task_state *st, enum metric_id metric, u64 n, u64 sum)
@@ -257,9 +300,7 @@ static __always_inline void count_by(struct task_state *st, enum metric_id metri
 	struct by_counts *c;
 	u32 slot;
 
-	if (!by_vm_ops)
-		return;
-	if (!st->by_slot)
+	if (by_label == LABEL_MAX || !st->by_slot)
 		return;
 	slot = st->by_slot - 1;
 	c = bpf_map_lookup_elem(&by_counts, &slot);
@@ -296,7 +337,7 @@ static __always_inline struct task_state *state_get(void)
 	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0,
 				  BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st) {
-		count_trust(TRUST_MAP_FULL);
+		count_trust(TRUST_LOST);
 		return 0;
 	}
 	st->role = ROLE_TARGET;
@@ -322,7 +363,7 @@ int FORK__tp_btf(u64 *ctx)
 	if (st)
 		st->role = ROLE_TARGET;
 	else
-		count_trust(TRUST_MAP_FULL);
+		count_trust(TRUST_LOST);
 	return 0;
 }
 

@@ -103,7 +103,11 @@ static void test_labels(void **state)
 
 	for (l = 0; l < LABEL_MAX; l++)
 		assert_true(strlen(label_name(l)) > 0);
-	assert_null(label_values(LABEL_VM_OPS));
+	for (l = 0; l < LABEL_MAX; l++) {
+		assert_true(!label_values(l) == (l >= LABEL_OPEN));
+		assert_int_equal(label_by_name(label_name(l)), l);
+	}
+	assert_int_equal(label_by_name("none of them"), LABEL_MAX);
 	assert_string_equal(label_values(LABEL_BACKING)[BACKING_GUEST_MEMFD], "guest_memfd");
 	assert_null(label_values(LABEL_BACKING)[BACKING_MAX]);
 	assert_string_equal(label_values(LABEL_METHOD)[METHOD_EAGER], "eager");

@@ -92,7 +92,7 @@ static int check_options(const struct fault_options *o, bool dashes, char **comm
 static int run_fault(const struct fault_options *o, char **command, int control, int ack)
 {
 	struct session_options so = { .all = o->all, .interrupted = observe_interrupted,
-				      .by_vm_ops = o->by && !strcmp(o->by, "vm_ops") };
+				      .by = o->by ? label_by_name(o->by) : 0 };
 	struct report r = { .json = o->json, .one_line = o->interval > 0 };
 	struct observe_options oo = {
 		.command = *command ? command : NULL,
@@ -163,7 +163,7 @@ int cmd_fault(int argc, char **argv)
 		{ "interval", 'i', OPT_SECONDS, "SECONDS", "report what is new, again and again",
 		  &o.interval },
 		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
-		  .choices = "backing|method|trigger|vm_ops" },
+		  .choices = "backing|method|trigger|vm_ops|pid|comm" },
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",

@@ -354,7 +354,7 @@ static int run_record(const struct record_options *o, unsigned int domains, char
 	struct series_options so = {
 		.command = command, .runs = o->runs, .warmup = o->warmup,
 		.run_timeout = o->run_timeout, .timeout = o->timeout, .exact = o->exact,
-		.by_vm_ops = o->by, .stdout_to_stderr = !strcmp(o->output, "-"),
+		.by = o->by ? label_by_name(o->by) : 0, .stdout_to_stderr = !strcmp(o->output, "-"),
 		.progress = isatty(STDERR_FILENO),
 	};
 	struct recording *rec = recording_new(), *old;
@@ -415,7 +415,7 @@ int cmd_record(int argc, char **argv)
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "by", 0, OPT_CHOICE, "LABEL", "count by this label, too", &o.by,
-		  .choices = "vm_ops" },
+		  .choices = "vm_ops|pid|comm" },
 		{ 0 }
 	};
 	const struct option_set set = {

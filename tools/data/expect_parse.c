@@ -203,7 +203,7 @@ static bool parse_label(struct parser *s, struct term *t)
 		;
 	for (i = 0; i < n && list[i] != l; i++)
 		;
-	if (l == LABEL_MAX || (i == n && l != LABEL_VM_OPS))
+	if (l == LABEL_MAX || (i == n && l < LABEL_OPEN))
 		return fail_at(s, s->p, "%s has no label '%.*s'", t->metric->name,
 			       (int)(len < 40 ? len : 40), s->p);
 	if (t->want[l])

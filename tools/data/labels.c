@@ -25,6 +25,8 @@ static const struct {
 	[LABEL_REASON]	= { "reason", reasons, REASON_MAX },
 	[LABEL_OUTCOME] = { "outcome", outcomes, OUTCOME_MAX },
 	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
+	[LABEL_PID]	= { "pid", NULL, 0 },
+	[LABEL_COMM]	= { "comm", NULL, 0 },
 };
 
 static const struct {
@@ -71,6 +73,15 @@ static const unsigned int populates[BACKING_MAX] = {
 const char *label_name(enum label label)
 {
 	return labels[label].name;
+}
+
+enum label label_by_name(const char *name)
+{
+	enum label l;
+
+	for (l = 0; l < LABEL_MAX && strcmp(labels[l].name, name); l++)
+		;
+	return l;
 }
 
 const char *const *label_values(enum label label)

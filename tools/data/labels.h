@@ -68,8 +68,8 @@ enum reason { REASONS(REASON_ENUM) REASON_MAX };
 enum outcome { OUTCOMES(OUTCOME_ENUM) OUTCOME_MAX };
 
 /*
- * Label ids. The first ones have the fixed values above; LABEL_VM_OPS is open:
- * its values are texts found at run time.
+ * Label ids. The first ones have the fixed values above; those from LABEL_OPEN on
+ * are open: their values are texts found at run time.
  */
 enum label {
 	LABEL_BACKING,
@@ -78,9 +78,14 @@ enum label {
 	LABEL_KIND,
 	LABEL_REASON,
 	LABEL_OUTCOME,
-	LABEL_VM_OPS,
+	LABEL_OPEN,
+	LABEL_VM_OPS = LABEL_OPEN,
+	LABEL_PID,
+	LABEL_COMM,
 	LABEL_MAX,
 };
+
+#define OPEN_VALUES_MAX	1024	/* of one open label that are told apart */
 
 /*
  * A shape is the ordered label set of a metric. Its slots are the label

@@ -76,6 +76,17 @@ bool reader_bucket(struct reader *r)
 	return true;
 }
 
+/* Of events that other samples tell, too: by an open label. */
+static bool is_view(const struct raw_sample *raw)
+{
+	enum label l;
+
+	for (l = LABEL_OPEN; l < LABEL_MAX; l++)
+		if (raw->label[l])
+			return true;
+	return false;
+}
+
 static bool pack_buckets(struct reader *r, const struct metric *m, struct hist_packed *h)
 {
 	const struct raw_sample *raw = &r->sample;
@@ -102,7 +113,7 @@ static bool pack_buckets(struct reader *r, const struct metric *m, struct hist_p
 	}
 	h->saturated = saturated;
 	/* A view of the same events may know their number and sum only. */
-	if (total != raw->count && !saturated && !(raw->label[LABEL_VM_OPS] && !raw->buckets))
+	if (total != raw->count && !saturated && !(is_view(raw) && !raw->buckets))
 		return reader_fail(r, "%s: its buckets hold %" PRIu64 " values, count says %"
 				   PRIu64, m->name, total, raw->count);
 	return true;
@@ -158,9 +169,9 @@ static bool check_labels(struct reader *r, const struct metric *m)
 	for (l = 0; l < LABEL_MAX; l++) {
 		for (i = 0; i < n && list[i] != l; i++)
 			;
-		if (raw->label[l] && i == n && l != LABEL_VM_OPS)
+		if (raw->label[l] && i == n && l < LABEL_OPEN)
 			return reader_fail(r, "%s has no label '%s'", m->name, label_name(l));
-		if (!raw->label[l] && i < n && !raw->unavailable && !raw->label[LABEL_VM_OPS])
+		if (!raw->label[l] && i < n && !raw->unavailable && !is_view(raw))
 			return reader_fail(r, "%s lacks its label '%s'", m->name, label_name(l));
 	}
 	return true;

@@ -126,8 +126,18 @@ bool sample_is_zero(const struct sample *s)
 	return !sample_max(s) && (!s->hist || (!s->hist->count && !s->hist->sum));
 }
 
+enum label sample_view(const struct sample *s)
+{
+	enum label l;
+
+	for (l = LABEL_OPEN; l < LABEL_MAX && !s->label[l]; l++)
+		;
+	return l;
+}
+
 static bool matches(const struct sample *s, const char *const *want)
 {
+	enum label view;
 	size_t l;
 
 	for (l = 0; l < LABEL_MAX; l++) {
@@ -140,7 +150,8 @@ static bool matches(const struct sample *s, const char *const *want)
 			return false;
 	}
 	/* Extra views of events that other samples count already. */
-	return s->unavailable || !s->label[LABEL_VM_OPS] || (want && want[LABEL_VM_OPS]);
+	view = sample_view(s);
+	return s->unavailable || view == LABEL_MAX || (want && want[view]);
 }
 
 /* The next sample of a metric that matches, from *pos on; NULL: no more. */

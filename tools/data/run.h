@@ -34,6 +34,7 @@ const struct metric *metric_by_name(const char *name);
 /* Name of a label ("backing"), its fixed values, NULL-terminated (NULL: open). */
 const char *label_name(enum label label);
 const char *const *label_values(enum label label);
+enum label label_by_name(const char *name);	/* LABEL_MAX: there is none */
 
 #define SHAPE_LABELS_MAX	4	/* most labels of a shape: room for one combination */
 
@@ -101,7 +102,7 @@ struct trust {
 	size_t probes;
 	uint64_t unmatched;	/* exits without entry, entries without exit */
 	uint64_t map_full;	/* task state or label slot that could not be had */
-	uint64_t lost;		/* events dropped on the way to user space: none by design */
+	uint64_t lost;		/* events of tasks for whose state there was no memory */
 };
 
 struct run_value {
@@ -143,14 +144,15 @@ struct hist *sample_hist(struct sample *s);
 const struct hist *sample_hist_read(const struct sample *s, struct hist *room);
 /* Upper end of a counter's interval: `value` when `max` was not set above it. */
 uint64_t sample_max(const struct sample *s);
+/* The open label that it carries, as another view of events; LABEL_MAX: none. */
+enum label sample_view(const struct sample *s);
 /* Certainly nothing: neither a count, nor a possible one, nor unavailable. */
 bool sample_is_zero(const struct sample *s);
 
 /*
  * Sum of a metric over the samples that match: `want[l]` NULL matches any value
- * of label l, a NULL `want` everything. Samples that carry a LABEL_VM_OPS are
- * extra views of the same events: they count only when want[LABEL_VM_OPS] is
- * set. Flags are or-ed. The slack of every sample of a metric stands for the same
+ * of label l, a NULL `want` everything. Samples that carry an open label are
+ * extra views of the same events: they count only when `want` has that label. Flags are or-ed. The slack of every sample of a metric stands for the same
  * lost runs, each of which belongs to one sample only: the sum has the largest
  * slack, not the sum of them (total_add()). When a matching sample is unavailable the sum would be
  * wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.

@@ -42,14 +42,11 @@ static size_t values_of(const struct run *run, enum label label, const char **va
 bool fault_rows(const struct run *run, const struct view *view, struct row **rows, size_t *n,
 		enum label *first, enum label *second)
 {
-	const char *a[512] = { NULL }, *b[METHOD_MAX] = { NULL };
-	size_t an, bn = 1, i, j, l;
+	const char *a[OPEN_VALUES_MAX] = { NULL }, *b[METHOD_MAX] = { NULL };
+	size_t an, bn = 1, i, j;
 
-	*first = LABEL_BACKING;
+	*first = view->by ? label_by_name(view->by) : LABEL_BACKING;
 	*second = view->by ? LABEL_MAX : LABEL_METHOD;
-	for (l = 0; view->by && l < LABEL_MAX; l++)
-		if (!strcmp(view->by, label_name(l)))
-			*first = l;
 
 	an = values_of(run, *first, a, sizeof(a) / sizeof(*a));
 	if (*second != LABEL_MAX)
@@ -102,8 +99,8 @@ static const struct column attempted[] = {
 	{ "failed", COUNT, METRIC_FAULT_FAILED, NULL },
 };
 
-/* What is counted by vm_ops carries no other label: no kind, no reason. */
-static const struct column populated_by_ops[] = {
+/* What is counted by an open label carries no other: no kind, no reason. */
+static const struct column populated_open[] = {
 	{ "faults", COUNT, METRIC_FAULT_COMPLETED, NULL },
 	{ "PTEs", COUNT, METRIC_PTES_INSTALLED, NULL },
 	{ "holds", HOLDS, METRIC_PTES_PER_HOLD, NULL },
@@ -111,7 +108,7 @@ static const struct column populated_by_ops[] = {
 	{ "PMD maps", COUNT, METRIC_PMD_MAPS, NULL },
 };
 
-static const struct column attempted_by_ops[] = {
+static const struct column attempted_open[] = {
 	{ "attempts", COUNT, METRIC_FAULT_ATTEMPTS, NULL },
 	{ "completed", COUNT, METRIC_FAULT_COMPLETED, NULL },
 	{ "refused", COUNT, METRIC_FAULT_REFUSED, NULL },
@@ -132,7 +129,7 @@ static bool shape_has(enum shape shape, enum label label)
 	return false;
 }
 
-/* Does the column tell the label at all? vm_ops is told by the samples alone. */
+/* Does the column tell the label at all? Open ones are told by the samples alone. */
 static bool tells(const struct run *run, const struct column *c, enum label label)
 {
 	enum metric_id metric = c->metric;
@@ -320,10 +317,10 @@ static void print_tables(FILE *f, const struct run *run, const struct view *view
 		fputs("(no tables: out of memory)\n", f);
 		return;
 	}
-	if (first == LABEL_VM_OPS) {
-		print_rows(f, run, view, "Populated", populated_by_ops, COLUMNS(populated_by_ops),
+	if (first >= LABEL_OPEN) {
+		print_rows(f, run, view, "Populated", populated_open, COLUMNS(populated_open),
 			   row, n, first, second);
-		print_rows(f, run, view, "Attempts", attempted_by_ops, COLUMNS(attempted_by_ops),
+		print_rows(f, run, view, "Attempts", attempted_open, COLUMNS(attempted_open),
 			   row, n, first, second);
 		free(row);
 		return;

@@ -109,10 +109,9 @@ static void row_labels(const struct metric *m, const struct view *view, enum lab
 
 	*a = LABEL_BACKING;
 	*b = LABEL_MAX;
-	for (i = 0; view->by && i < LABEL_MAX; i++)
-		if (!strcmp(view->by, label_name(i)))
-			*a = i;
-	if (*a != LABEL_VM_OPS && !shape_has(m->shape, *a))
+	if (view->by)
+		*a = label_by_name(view->by);
+	if (*a < LABEL_OPEN && !shape_has(m->shape, *a))
 		*a = LABEL_MAX;
 	for (i = 0; !view->by && i < sizeof(seconds) / sizeof(*seconds); i++)
 		if (shape_has(m->shape, seconds[i]))
@@ -149,7 +148,7 @@ static void add_sample(struct list *l, size_t first, const struct sample *s,
 
 	row_labels(m, view, &a, &b);
 	/* Views by an open label are rows of their own, or none. */
-	if (s->unavailable || !s->label[LABEL_VM_OPS] != (a != LABEL_VM_OPS))
+	if (s->unavailable || sample_view(s) != (a >= LABEL_OPEN ? a : LABEL_MAX))
 		return;
 	/* Lost runs may hide anything anywhere: a row needs something that was seen. */
 	if (!s->value && !(s->hist && s->hist->count) && !(s->packed && s->packed->count))

@@ -3,7 +3,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +27,8 @@ struct counts {
 	unsigned int cpus, batches, times;
 	struct reading now, start;
 	void *percpu;
-	uint64_t by_key[BY_SLOTS];
-	unsigned int by_used;
+	struct by_key by_key[BY_SLOTS];
+	struct by_value by_value[BY_SLOTS];
 };
 
 #define BATCH_WORDS	(sizeof(struct hist_batch) / sizeof(uint64_t))
@@ -105,22 +107,30 @@ static int read_array(struct counts *c, int map, uint32_t n, size_t words, uint6
 	return 0;
 }
 
+/* Slots that may hold counts; all when some had no room. */
+static unsigned int by_used(const struct counts *c)
+{
+	uint32_t used = __atomic_load_n(c->maps.by_used, __ATOMIC_SEQ_CST);
+
+	return used < BY_OTHER ? used : BY_SLOTS;
+}
+
 static int read_by(struct counts *c)
 {
-	uint64_t key, *prev = NULL;
-	uint32_t slot;
+	struct by_key key, *prev = NULL;
+	struct by_value value;
 
-	if (c->maps.by_counts < 0)
+	if (c->maps.by < LABEL_OPEN)
 		return 0;
 	while (!bpf_map_get_next_key(c->maps.by_slots, prev, &key)) {
-		if (!bpf_map_lookup_elem(c->maps.by_slots, &key, &slot) && slot < BY_SLOTS) {
-			c->by_key[slot] = key;
-			if (slot >= c->by_used)
-				c->by_used = slot + 1;
+		if (!bpf_map_lookup_elem(c->maps.by_slots, &key, &value) &&
+		    value.slot < BY_OTHER) {
+			c->by_key[value.slot] = key;
+			c->by_value[value.slot] = value;
 		}
 		prev = &key;
 	}
-	return read_array(c, c->maps.by_counts, BY_SLOTS, BY_WORDS, c->now.by);
+	return read_array(c, c->maps.by_counts, by_used(c), BY_WORDS, c->now.by);
 }
 
 static int read_all(struct counts *c)
@@ -284,7 +294,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	s = run_add(run, m->id);
 	if (!s)
 		return -1;
-	s->label[LABEL_VM_OPS] = text;
+	s->label[c->maps.by] = text;
 	if (any_inferred(c, m))
 		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {
@@ -305,28 +315,53 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	return 0;
 }
 
+/* Text of a slot's value; `symbol` is that of an address, or NULL. */
+static void by_text(const struct counts *c, unsigned int slot, const char *symbol, char *text,
+		    size_t size)
+{
+	const struct by_value *value = &c->by_value[slot];
+	const struct by_key *key = &c->by_key[slot];
+
+	if (slot == BY_OTHER)
+		snprintf(text, size, "(others)");
+	else if (c->maps.by == LABEL_PID)	/* the form of ftrace: names repeat */
+		snprintf(text, size, "%.16s-%u", value->comm, value->pid);
+	else if (c->maps.by == LABEL_COMM)
+		snprintf(text, size, "%.16s", (const char *)key->word);
+	else if (symbol)
+		snprintf(text, size, "%s", symbol);
+	else if (key->word[0])
+		snprintf(text, size, "%#" PRIx64, (uint64_t)key->word[0]);
+	else
+		snprintf(text, size, "none");
+}
+
 static int add_all_by(const struct counts *c, const struct plan *plan, const uint64_t *missed,
 		      struct run *run)
 {
-	char *name[BY_SLOTS] = { NULL }, hex[32];
-	unsigned int i, m;
+	char *name[BY_SLOTS] = { NULL }, value[128];
+	unsigned int used = by_used(c), i, m;
+	uint64_t address[BY_SLOTS] = { 0 };
 	int ret = 0;
 
-	if (c->maps.by_counts < 0 || !c->by_used)
+	if (c->maps.by < LABEL_OPEN)
 		return 0;
-	kallsyms_names("/proc/kallsyms", c->by_key, name, c->by_used);
-	for (i = 0; i < c->by_used && !ret; i++) {
+	for (i = 0; i < used; i++)
+		address[i] = c->by_key[i].word[0];
+	if (c->maps.by == LABEL_VM_OPS)
+		kallsyms_names("/proc/kallsyms", address, name, used);
+	for (i = 0; i < used && !ret; i++) {
 		const char *text;
 
-		snprintf(hex, sizeof(hex), "%#llx", (unsigned long long)c->by_key[i]);
-		text = run_text(run, !c->by_key[i] ? "none" : name[i] ?: hex);
+		by_text(c, i, name[i], value, sizeof(value));
+		text = run_text(run, value);
 		if (!text)
 			ret = -1;
 		for (m = 0; m < METRIC_MAX && !ret; m++)
 			if (!plan_metric_missing(plan, &metrics[m]))
 				ret = add_by(c, &metrics[m], i, text, missed[m], run);
 	}
-	for (i = 0; i < BY_SLOTS; i++)
+	for (i = 0; i < used; i++)
 		free(name[i]);
 	return ret;
 }
@@ -354,6 +389,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 
 	/* Tasks that never became targets, events that are known and not counted. */
 	incomplete = lost[EVENT_FORK] || counts_trust(c, TRUST_MAP_FULL) ||
+		     counts_trust(c, TRUST_LOST) ||
 		     (!plan->can_read && counts_trust(c, TRUST_UNMATCHED));
 	first = run->samples;
 	for (m = metrics; m < metrics + METRIC_MAX; m++) {

@@ -11,7 +11,9 @@ struct counts;
 
 struct counts_maps {
 	int counters, batches, times;
-	int by_counts, by_slots;	/* by_counts -1: no open label */
+	enum label by;		/* the open label; none if it is not an open one */
+	int by_counts, by_slots;
+	const uint32_t *by_used;	/* slots in use, in memory shared with the programs */
 	uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
 };
 

@@ -221,7 +221,7 @@ int series_record(struct recording *rec, const struct series_options *opts,
 {
 	struct series s = { .opts = opts, .result = result, .rec = rec };
 	struct session_options so = { .interrupted = observe_interrupted,
-				      .by_vm_ops = opts->by_vm_ops };
+				      .by = opts->by };
 	struct plan_options po = { .exact = opts->exact, .quick = true };
 	struct plan plan;
 	const char *why;

@@ -13,7 +13,8 @@ struct series_options {
 	size_t runs, warmup;	/* warm-up runs are observed, too, and dropped */
 	double run_timeout;	/* seconds of one run; 0: no limit */
 	double timeout;		/* seconds of all of them */
-	bool exact, by_vm_ops;
+	bool exact;
+	enum label by;		/* count by it as well, if it is an open one */
 	bool stdout_to_stderr;	/* the command's standard output */
 	bool progress;		/* a line on stderr for each run */
 };

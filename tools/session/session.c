@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,6 +94,19 @@ static int choose_programs(struct session *s)
 	return 0;
 }
 
+/* The initial one has a fixed inode (include/linux/proc_ns.h: PROC_PID_INIT_INO). */
+#define INITIAL_PID_NS	0xeffffffcU
+
+static void pid_namespace(struct fault *skel)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PID_NS)
+		return;
+	skel->rodata->pid_ns_dev = st.st_dev;
+	skel->rodata->pid_ns_inode = st.st_ino;
+}
+
 static void configure(struct session *s)
 {
 	struct fault__rodata *ro = s->skel->rodata;
@@ -107,7 +121,12 @@ static void configure(struct session *s)
 	memcpy((void *)ro->known_ops_backing, plan->known_ops_backing,
 	       sizeof(plan->known_ops_backing));
 	ro->observe_all = s->opts.all;
-	ro->by_vm_ops = s->opts.by_vm_ops;
+	if (s->opts.by >= LABEL_OPEN) {
+		ro->by_label = s->opts.by;
+		bpf_map__set_max_entries(s->skel->maps.by_counts, BY_SLOTS);
+		bpf_map__set_max_entries(s->skel->maps.by_slots, BY_SLOTS);
+	}
+	pid_namespace(s->skel);
 	ro->read_memory = plan->can_read;
 	ro->have_pte_lock = plan->event[EVENT_PTE_LOCK].mech != MECH_NONE;
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
@@ -116,8 +135,6 @@ static void configure(struct session *s)
 
 	bpf_map__set_max_entries(s->skel->maps.batches, batches);
 	bpf_map__set_max_entries(s->skel->maps.times, times);
-	if (s->opts.by_vm_ops)
-		bpf_map__set_max_entries(s->skel->maps.by_counts, BY_SLOTS);
 }
 
 static int attach_one(struct attached *a, enum mechanism mech)
@@ -214,8 +231,10 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 		.counters = bpf_map__fd(s->skel->maps.counters),
 		.batches = bpf_map__fd(s->skel->maps.batches),
 		.times = bpf_map__fd(s->skel->maps.times),
-		.by_counts = opts->by_vm_ops ? bpf_map__fd(s->skel->maps.by_counts) : -1,
+		.by = opts->by,
+		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
 		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
+		.by_used = &s->skel->bss->by_used,
 		.inferred = s->skel->bss->inferred,
 	});
 	if (!s->counts)
@@ -409,7 +428,9 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 	}
 	t->probes = n;
 	t->unmatched = counts_trust(s->counts, TRUST_UNMATCHED);
-	t->map_full = counts_trust(s->counts, TRUST_MAP_FULL);
+	t->map_full = counts_trust(s->counts, TRUST_MAP_FULL) +
+		      counts_trust(s->counts, TRUST_BY_FULL);
+	t->lost = counts_trust(s->counts, TRUST_LOST);
 	return 0;
 
 no_memory:

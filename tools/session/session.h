@@ -12,7 +12,7 @@ struct session;
 
 struct session_options {
 	bool all;		/* observe every task */
-	bool by_vm_ops;		/* count by vm_operations_struct as well */
+	enum label by;		/* count by it as well, if it is an open one */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);
 };
