@@ -152,10 +152,11 @@ bool sample_is_zero(const struct sample *s);
 /*
  * Sum of a metric over the samples that match: `want[l]` NULL matches any value
  * of label l, a NULL `want` everything. Samples that carry an open label are
- * extra views of the same events: they count only when `want` has that label. Flags are or-ed. The slack of every sample of a metric stands for the same
- * lost runs, each of which belongs to one sample only: the sum has the largest
- * slack, not the sum of them (total_add()). When a matching sample is unavailable the sum would be
- * wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.
+ * extra views of the same events: they count only when `want` has that label.
+ * Flags are or-ed. The slack of every sample of a metric stands for the same lost
+ * runs, each of which belongs to one sample only: the sum has the largest slack,
+ * not the sum of them (total_add()). When a matching sample is unavailable the sum
+ * would be wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.
  */
 struct total {
 	uint64_t value, max;
