@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 1500
+#
+# What a mapped BPF array does, tested in the guest by tests/kernel/arraymap.c, for
+# each kernel as it must be: populated by mmap (7.2, vanilla), page by page (7.3), in
+# windows that grow (patched). Told another behaviour, the same tests fail.
+set -u
+
+mmscope=${MMSCOPE:?}
+tree=${MMSCOPE_TREE:?}
+program=${TMPDIR:?}/arraymap
+out=$TMPDIR/out
+n=0
+bad=0
+
+# result STATUS NAME: 0 is ok.
+result()
+{
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		bad=1
+		echo "not ok $n - $2"
+	fi
+}
+
+# Those that know what each behaviour brings.
+telling="'pages that mmap installs' 'pages that each read in order brings' \
+'pages that each write in order brings' 'MADV_DONTNEED and touch again'"
+
+# kernel K RIGHT: all tests with the right behaviour, the telling ones with each other.
+kernel()
+{
+	k=$1 right=$2
+	others=
+	for other in eager fault window ramp; do
+		[ "$other" = "$right" ] || others="$others $other"
+	done
+	"$mmscope" vm --kernel "$k" --numa 2 --timeout 1000 --copy "$program:/usr/bin/arraymap" \
+		-- sh -c "arraymap $right
+			echo @status \$?
+			for b in$others; do
+				echo @other \$b
+				arraymap \$b $telling
+				echo @status \$?
+			done" >"$out" 2>"$out.err" </dev/null
+	status=$?
+	sed '/^@other/,$d' "$out" >"$out.right"
+	# Line by line, so that what a test says stands before its result.
+	while IFS= read -r line; do
+		case $line in
+		'ok '*' # SKIP '*)
+			n=$((n + 1))
+			rest=${line#ok * }
+			echo "ok $n - $k: $rest"
+			;;
+		'ok '*)
+			result 0 "$k: ${line#ok * }"
+			;;
+		'not ok '*)
+			result 1 "$k: ${line#not ok * }"
+			;;
+		'# '*)
+			echo "$line"
+			;;
+		esac
+	done <"$out.right"
+	planned=$(sed -n 's/^1\.\.//p' "$out.right")
+	[ "$(grep -cE '^(not )?ok ' "$out.right")" = "${planned:-none}" ]
+	result $? "$k: all tests ran"
+	[ "$status" = 0 ] || sed 's/^/# /' "$out.err" | tail -n 20
+	result "$status" "$k: the guest ran to its end, and its log is clean"
+	for other in $others; do
+		sed -n "/^@other $other\$/,/^@status/p" "$out" | grep -qx '@status 1'
+		result $? "$k: told that it is '$other', the tests fail"
+	done
+}
+
+# shellcheck disable=SC2046
+cc -static -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parameter \
+	-Wno-missing-field-initializers -pthread -o "$program" "$tree"/tests/kernel/arraymap*.c \
+	$(pkg-config --static --libs libbpf) >"$out" 2>&1
+status=$?
+sed 's/^/# /' "$out"
+result $status 'the tests are compiled'
+if [ $status = 0 ]; then
+	kernel 7.2 eager
+	kernel 7.3 fault
+fi
+echo "1..$n"
+exit $bad
