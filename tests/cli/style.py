@@ -7,7 +7,7 @@ import sys
 
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 SKIP_DIRS = {".git", "build"}
-NO_LICENCE_LINE = (".gitignore", "LICENSE", ".md", ".json", ".txt")
+NO_LICENCE_LINE = (".gitignore", "LICENSE", ".md", ".json", ".txt", ".patch")
 SOURCE = re.compile(r"(\.(c|h|sh|py)|^Makefile|^tests/run|^\.ci/run)$")
 ENDING_TEXT = re.compile(r'^.{0,80}"[^"]*"[,;) }:?]*$')
 LONG_FILE = 600     # about 500 is the aim
@@ -65,7 +65,8 @@ def check(path, full):
     tabs = path.endswith((".c", ".h", ".sh"))
     quoted = False      # inside a here-document or a string of a script
     for number, line in enumerate(lines, 1):
-        if line != line.rstrip():
+        # An empty line of a patch's context is a blank.
+        if line != line.rstrip() and not (path.endswith(".patch") and line == " "):
             problem("whitespace", path, number, "trailing white space")
         wide = line.expandtabs(8)
         # A text that people search for is not broken: the line may end with it.
