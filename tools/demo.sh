@@ -56,23 +56,26 @@ here()
 	PATH=$dir:$PATH observe "$dir/mmscope"
 }
 
-# The last three lines, from the tables of the two reports. A cell is N, or N+M or
+# The last three lines, from the tables of the two reports. A cell is N, or N-M or
 # N+ where runs of a probe were lost, or ~N where it was inferred; so are sums.
 difference()
 {
 	awk '
 	function add(name, cell,	part) {
-		if (cell !~ /^~?[0-9]+([+][0-9]*)?$/)
+		if (cell !~ /^~?[0-9]+([+]|-[0-9]+)?$/)
 			wrong = 1
 		if (sub(/^~/, "", cell))
 			mark[nr, name] = "~"
-		if (split(cell, part, "+") > 1 && part[2] == "")
+		if (sub(/[+]$/, "", cell))
 			open[nr, name] = 1
-		n[nr, name] += part[1]
-		more[nr, name] += part[2]
+		n[nr, name] += cell
+		most[nr, name] += split(cell, part, "-") > 1 ? part[2] : cell
 	}
 	function text(report, name,	tail) {
-		tail = open[report, name] ? "+" : more[report, name] ? "+" more[report, name] : ""
+		if (open[report, name])
+			tail = "+"
+		else if (most[report, name] > n[report, name])
+			tail = "-" most[report, name]
 		return mark[report, name] (n[report, name] + 0) tail
 	}
 	# How many of a name there are for each of another, from what was seen.

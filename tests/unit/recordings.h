@@ -125,6 +125,7 @@ static struct recording *make_misses(void)
 			s->flags |= SAMPLE_LOWER_BOUND;
 		else if (s->value)
 			s->max = s->value + 5;
+		s->moved = 7;
 	}
 	/* The lost runs may have been of any other combination too. */
 	count(r, METRIC_FAULT_ATTEMPTS, "file access", 0)->max = 5;

@@ -255,8 +255,8 @@ static void test_headlines(void **state)
 	expect_headline(make_eager(), "bpf_array: 2048 PTEs installed at mmap time in 2048 "
 			"page-table-lock holds, 1.00 per hold; no faults");
 	expect_headline(make_empty(), "no faults and no PTEs installed while observed");
-	expect_headline(make_misses(), "bpf_array: 2048 to 2053 PTEs in at least 2048 "
-			"page-table-lock holds, about 1.00 per hold; 2048 to 2053 of 4096 to 4101 "
+	expect_headline(make_misses(), "bpf_array: 2041 to 2053 PTEs in at least 2041 "
+			"page-table-lock holds, about 1.00 per hold; 2041 to 2053 of 4089 to 4101 "
 			"attempts refused under the per-VMA lock, no map_pages");
 
 	rec = new_recording("x", "none");	/* one of each: singular */

@@ -28,7 +28,10 @@ static void test_total(void **state)
 	struct total t;
 
 	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 1);
-	count(r, METRIC_FAULT_COMPLETED, "anon cow access minor", 20)->max = 23;
+	struct sample *s = count(r, METRIC_FAULT_COMPLETED, "anon cow access minor", 20);
+
+	s->max = 23;
+	s->moved = 30;
 	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->flags = SAMPLE_INFERRED;
 	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 4000);
 	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->label[LABEL_VM_OPS] = "x_ops";
@@ -36,7 +39,12 @@ static void test_total(void **state)
 	assert_true(run_total(r, METRIC_FAULT_COMPLETED, NULL, &t, &reason));
 	assert_int_equal(t.value, 321);
 	assert_int_equal(t.max, 324);
+	assert_int_equal(t.min, 321);	/* under whatever label, it is in the sum */
 	assert_int_equal(t.flags, SAMPLE_INFERRED);
+	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
+			      want(LABEL_METHOD, "cow", LABEL_MAX, NULL), &t, NULL));
+	assert_int_equal(t.value, 320);
+	assert_int_equal(t.min, 300);	/* the 20, not 30, may all be others' */
 	assert_true(run_total(r, METRIC_FAULT_COMPLETED,
 			      want(LABEL_BACKING, "anon", LABEL_MAX, NULL), &t, &reason));
 	assert_int_equal(t.value, 21);
@@ -78,7 +86,7 @@ static void test_unavailable(void **state)
 {
 	struct run *r = run_new();
 	const char *reason = NULL;
-	struct total t = { 9, 9, 9 };
+	struct total t = { 9, 9, 9, 9 };
 	struct hist h;
 	unsigned int flags;
 

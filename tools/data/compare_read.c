@@ -105,7 +105,7 @@ static enum outcome_of read_counter(const struct quantity *q, const struct recor
 	if (!run_total(run, q->metric->id, q->want, &t, &r->reason))
 		return UNAVAILABLE;
 	r->flags = t.flags;
-	r->low = t.value;
+	r->low = t.min;
 	r->high = t.flags & SAMPLE_LOWER_BOUND ? INFINITY : (double)t.max;
 	r->slack = alignment_slack(q, rec, run, r->low, 0);
 	return GOT;
@@ -121,6 +121,7 @@ static void read_mean(const struct quantity *q, const struct run *run, const str
 {
 	double mean = (double)h->sum / h->count, lost;
 	uint64_t misses = misses_of(run, q->metric), least, most, low, high;
+	struct total count;
 	size_t i;
 
 	r->low = r->high = mean;
@@ -149,6 +150,14 @@ static void read_mean(const struct quantity *q, const struct run *run, const str
 	r->high = ((double)h->sum + lost * most) / (h->count + lost);
 	r->low = fmin(r->low, mean);
 	r->high = fmax(r->high, mean);
+	/* Some that are here may belong to another label, at worst the extreme ones. */
+	if (!run_total(run, q->metric->id, q->want, &count, NULL) || count.min == count.value)
+		return;
+	lost = count.value - count.min;
+	r->low = count.min ? fmin(r->low, ((double)h->sum - lost * most) / count.min) : least;
+	r->high = count.min ? fmax(r->high, ((double)h->sum - lost * least) / count.min) : most;
+	r->low = fmax(r->low, least);
+	r->high = fmin(r->high, most);
 }
 
 static enum outcome_of read_hist(const struct quantity *q, const struct recording *rec,

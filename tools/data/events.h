@@ -72,4 +72,9 @@
 #define EVENT_ENUM(id, ...)	EVENT_##id,
 enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };
 
+/* Their runs name not one event but all until their end: populating, mapping. */
+#define EVENTS_OF_SCOPE	(EVENT_BIT(EVENT_POPULATE) | EVENT_BIT(EVENT_POPULATE_END) |	\
+			 EVENT_BIT(EVENT_BPF_MMAP) | EVENT_BIT(EVENT_BPF_MMAP_END) |	\
+			 EVENT_BIT(EVENT_ARRAY_MMAP))
+
 #endif

@@ -68,19 +68,10 @@ static bool lost_runs(const struct run *run, const struct metric *m, uint64_t *l
 	return !saturated;
 }
 
-static struct interval counter_interval(const struct total *t, bool labelled, bool known,
-					uint64_t lost)
+static struct interval total_interval(const struct total *t, bool known)
 {
-	uint64_t max = t->max > t->value ? t->max : t->value;
-	bool saturated = t->flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND);
-
-	/* The session has widened it by what it knew; nothing is added twice. */
-	if (max - t->value < lost)
-		max = sat_add(t->value, lost, &saturated);
-	/* A lost run may also have put a count under a label that is not its own. */
-	lost = labelled ? max - t->value : 0;
-	return (struct interval){ t->value > lost ? t->value - lost : 0,
-				  known && !saturated ? max : INFINITY };
+	known &= !(t->flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND));
+	return (struct interval){ t->min, known ? t->max : INFINITY };
 }
 
 /* Closed bounds of the value with this rank; one beyond either end is not known. */
@@ -139,6 +130,7 @@ static bool hist_term(struct judge *j, const struct run *run, const struct term 
 	struct hist h;
 	unsigned int flags;
 	const char *why = NULL;
+	struct total count;
 	bool known, exact;
 	uint64_t lost;
 	size_t last;
@@ -151,7 +143,8 @@ static bool hist_term(struct judge *j, const struct run *run, const struct term 
 	if (flags & SAMPLE_LOWER_BOUND && !lost)
 		known = false;		/* by how much is not said */
 	if (t->statistic == STAT_COUNT || t->statistic == STAT_SUM) {
-		v->low = t->statistic == STAT_COUNT ? h.count : h.sum;
+		run_total(run, t->metric->id, t->want, &count, NULL);
+		v->low = t->statistic == STAT_COUNT ? count.min : count.min == h.count ? h.sum : 0;
 		v->high = exact ? v->low : INFINITY;
 		return true;
 	}
@@ -181,21 +174,16 @@ static bool hist_term(struct judge *j, const struct run *run, const struct term 
 static bool metric_term(struct judge *j, const struct run *run, const struct term *t,
 			struct interval *v)
 {
-	bool known, labelled = false;
 	struct total total;
 	const char *why = NULL;
 	uint64_t lost;
-	size_t i;
 
 	if (t->metric->kind != KIND_COUNTER)
 		return hist_term(j, run, t, v);
 	if (!run_total(run, t->metric->id, t->want, &total, &why))
 		return no_value(j, "%s is unavailable: %s", t->metric->name, why);
 	j->inferred |= total.flags & SAMPLE_INFERRED;
-	known = lost_runs(run, t->metric, &lost);
-	for (i = 0; i < LABEL_MAX; i++)
-		labelled |= t->want[i] != NULL;
-	*v = counter_interval(&total, labelled, known, lost);
+	*v = total_interval(&total, lost_runs(run, t->metric, &lost));
 	return true;
 }
 

@@ -126,6 +126,8 @@ static bool fill_hist(struct reader *r, struct sample *s)
 	if (!raw->has_count || !raw->has_sum || !raw->has_buckets)
 		return reader_fail(r, "%s is a histogram: it needs count, sum and buckets",
 				   raw->name);
+	if (raw->has_min && raw->min > raw->count)
+		return reader_fail(r, "%s: min is above count", raw->name);
 	if (raw->has_value || raw->has_max)
 		return reader_fail(r, "%s is a histogram, and has a value", raw->name);
 	if (!raw->unit || strcmp(raw->unit, s->metric->unit))
@@ -138,6 +140,7 @@ static bool fill_hist(struct reader *r, struct sample *s)
 	s->packed->buckets = raw->buckets;
 	s->packed->count = raw->count;
 	s->packed->sum = raw->sum;
+	s->moved = raw->has_min ? raw->count - raw->min : 0;
 	return pack_buckets(r, s->metric, s->packed);
 }
 
@@ -149,10 +152,13 @@ static bool fill_counter(struct reader *r, struct sample *s)
 		return reader_fail(r, "%s is a counter: it needs a value", raw->name);
 	if (raw->has_count || raw->has_sum || raw->has_buckets)
 		return reader_fail(r, "%s is a counter, and has a histogram", raw->name);
+	if (raw->has_min && raw->min > raw->value)
+		return reader_fail(r, "%s: min is above value", raw->name);
 	if (raw->has_max && raw->max < raw->value)
 		return reader_fail(r, "%s: max is below value", raw->name);
 	s->value = raw->value;
 	s->max = raw->has_max ? raw->max : raw->value;
+	s->moved = raw->has_min ? raw->value - raw->min : 0;
 	return true;
 }
 

@@ -39,10 +39,10 @@ struct raw_bucket {
 struct raw_sample {
 	const char *name, *unit, *unavailable;
 	const char *label[LABEL_MAX];
-	bool has_value, has_max, has_count, has_sum, has_buckets;
+	bool has_value, has_min, has_max, has_count, has_sum, has_buckets;
 	bool inferred, lower_bound, saturated;
 	bool unknown_label;
-	uint64_t value, max, count, sum;
+	uint64_t value, min, max, count, sum;
 	struct raw_bucket bucket[BUCKETS_MAX];
 	size_t buckets;
 };

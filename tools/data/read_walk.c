@@ -103,6 +103,7 @@ static const struct field sample[] = {
 	F("name", TEXT, raw_sample, name),
 	{ "labels", PART, .part = LABELS },
 	HAS("value", COUNT64, raw_sample, value, has_value),
+	HAS("min", COUNT64, raw_sample, min, has_min),
 	HAS("max", COUNT64, raw_sample, max, has_max),
 	F("unit", TEXT, raw_sample, unit),
 	HAS("count", COUNT64, raw_sample, count, has_count),

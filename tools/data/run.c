@@ -117,6 +117,21 @@ uint64_t sample_max(const struct sample *s)
 	return s->max > s->value ? s->max : s->value;
 }
 
+/* What a sample counted: its value, or how many values its histogram has. */
+static uint64_t sample_count(const struct sample *s)
+{
+	if (s->metric->kind == KIND_COUNTER)
+		return s->value;
+	return s->hist ? s->hist->count : s->packed ? s->packed->count : 0;
+}
+
+uint64_t sample_min(const struct sample *s)
+{
+	uint64_t count = sample_count(s);
+
+	return count > s->moved ? count - s->moved : 0;
+}
+
 bool sample_is_zero(const struct sample *s)
 {
 	if (s->unavailable || s->flags & SAMPLE_LOWER_BOUND)
@@ -170,11 +185,32 @@ static const struct sample *next_match(const struct run *run, enum metric_id met
 void total_add(struct total *to, const struct total *from)
 {
 	uint64_t a = to->max - to->value, b = from->max - from->value;
-	bool saturated = false;
+	uint64_t below = to->value - to->min, low = from->value - from->min;
+	bool saturated = false, cut = (to->value && !to->min) || (from->value && !from->min);
 
 	to->value = sat_add(to->value, from->value, &saturated);
+	/* One that may be nothing at all does not tell how much more may be missing. */
+	if (cut)
+		to->min = sat_add(to->min, from->min, &saturated);
+	else
+		to->min = to->value - (low > below ? low : below);
 	to->max = sat_add(to->value, a > b ? a : b, &saturated);
 	to->flags |= from->flags | (saturated ? SAMPLE_SATURATED : 0);
+}
+
+/*
+ * A lost run may put a count under a wrong label, which a sum over all of them has
+ * nonetheless. But an attempt without an exit is told by the next one, and a
+ * refusal may then be a retry, which another metric counts.
+ */
+static bool sums_all(enum metric_id metric, const char *const *want)
+{
+	size_t l;
+
+	for (l = 0; want && l < LABEL_MAX; l++)
+		if (want[l])
+			return false;
+	return metrics[metric].shape != SHAPE_REFUSED && metrics[metric].shape != SHAPE_OUTCOME;
 }
 
 bool run_total(const struct run *run, enum metric_id metric, const char *const *want,
@@ -185,14 +221,20 @@ bool run_total(const struct run *run, enum metric_id metric, const char *const *
 
 	memset(total, 0, sizeof(*total));
 	while ((s = next_match(run, metric, want, &pos))) {
+		if ((s->hist && s->hist->saturated) || (s->packed && s->packed->saturated))
+			total->flags |= SAMPLE_SATURATED;
 		if (s->unavailable) {
 			if (reason)
 				*reason = s->unavailable;
 			memset(total, 0, sizeof(*total));
 			return false;
 		}
-		total_add(total, &(struct total){ s->value, sample_max(s), s->flags });
+		total_add(total, &(struct total){ sample_min(s), sample_count(s),
+						  s->metric->kind == KIND_COUNTER ?
+						  sample_max(s) : sample_count(s), s->flags });
 	}
+	if (sums_all(metric, want))
+		total->min = total->value;
 	return true;
 }
 

@@ -78,7 +78,9 @@ struct sample {
 	const struct metric *metric;
 	const char *label[LABEL_MAX];	/* NULL: the sample does not carry it; not owned */
 	unsigned int flags;
-	uint64_t value, max;	/* counters: the truth lies in [value, max] */
+	uint64_t value, max;	/* counters: the truth lies in [value - moved, max] */
+	/* Of the value or the histogram's count: so many may belong to another label. */
+	uint64_t moved;
 	struct hist *hist;	/* histograms; owned by the run */
 	struct hist_packed *packed;	/* instead of hist where the run was read from a file */
 	/*
@@ -146,6 +148,8 @@ const struct hist *sample_hist_read(const struct sample *s, struct hist *room);
 uint64_t sample_max(const struct sample *s);
 /* The open label that it carries, as another view of events; LABEL_MAX: none. */
 enum label sample_view(const struct sample *s);
+/* Lower end of a counter's value, or of a histogram's count. */
+uint64_t sample_min(const struct sample *s);
 /* Certainly nothing: neither a count, nor a possible one, nor unavailable. */
 bool sample_is_zero(const struct sample *s);
 
@@ -155,11 +159,14 @@ bool sample_is_zero(const struct sample *s);
  * extra views of the same events: they count only when `want` has that label.
  * Flags are or-ed. The slack of every sample of a metric stands for the same lost
  * runs, each of which belongs to one sample only: the sum has the largest slack,
- * not the sum of them (total_add()). When a matching sample is unavailable the sum
- * would be wrong: false, and *reason (unless NULL) says why. No sample at all is a 0.
+ * not the sum of them (total_add()), and a sum over all labels none below, since
+ * what is under the wrong label is in it. When a matching sample is unavailable
+ * the sum would be wrong: false, and *reason (unless NULL) says why. No sample at
+ * all is a 0. Of a histogram it is the number of values; whether there may be more
+ * is in the flags.
  */
 struct total {
-	uint64_t value, max;
+	uint64_t min, value, max;
 	unsigned int flags;
 };
 void total_add(struct total *to, const struct total *from);

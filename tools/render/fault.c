@@ -201,8 +201,8 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 			table_cell(table, "-");
 			return;
 		}
-		*used |= t.flags | (t.max > t.value ? SAMPLE_LOWER_BOUND << 8 : 0);
-		table_cell(table, "%s", text_cell(t.value, t.max, t.flags).s);
+		*used |= t.flags | (t.max > t.min ? SAMPLE_LOWER_BOUND << 8 : 0);
+		table_cell(table, "%s", text_cell(&t).s);
 		return;
 	}
 	if (!run_hist(run, c->metric, want, &h, &flags, NULL)) {
@@ -216,8 +216,9 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 	}
 	switch (c->cell) {
 	case HOLDS:
-		*used |= flags;
-		table_cell(table, "%s", text_cell(h.count, h.count, flags).s);
+		run_total(run, c->metric, want, &t, NULL);
+		*used |= t.flags | (t.max > t.min ? SAMPLE_LOWER_BOUND << 8 : 0);
+		table_cell(table, "%s", text_cell(&t).s);
 		break;
 	case MEAN:
 		*used |= flags & SAMPLE_INFERRED;
@@ -236,7 +237,7 @@ static void print_legend(FILE *f, const struct view *view, unsigned int used, bo
 
 	snprintf(text, sizeof(text), "%s%s%s%s",
 		 used & SAMPLE_INFERRED ? "; ~N: inferred, not observed on this kernel" : "",
-		 used & (SAMPLE_LOWER_BOUND << 8) ? "; N+M: between N and N+M, runs were lost" : "",
+		 used & (SAMPLE_LOWER_BOUND << 8) ? "; N-M: between N and M, runs were lost" : "",
 		 used & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED) ? "; N+: N or more" : "",
 		 dash ? "; -: unavailable, see below" : "");
 	if (*text)

@@ -101,15 +101,15 @@ static bool around_row(struct table *table, const struct run *run, enum backing 
 	know_present = run_total(run, METRIC_FAULT_AROUND_PRESENT, want, &present, NULL);
 
 	table_cell(table, "%s", want[LABEL_BACKING]);
-	table_cell(table, "%s", text_cell(asked.value, asked.max, asked.flags).s);
+	table_cell(table, "%s", text_cell(&asked).s);
 	table_cell(table, "%s", know_mapped ?
-		   text_cell(mapped.value, mapped.max, mapped.flags).s : "-");
+		   text_cell(&mapped).s : "-");
 	table_cell(table, "%s", know_present ?
-		   text_cell(present.value, present.max, present.flags).s : "-");
+		   text_cell(&present).s : "-");
 
 	/* A remainder of uncertain numbers says nothing. */
-	exact = know_mapped && know_present && asked.max == asked.value &&
-		mapped.max == mapped.value && present.max == present.value &&
+	exact = know_mapped && know_present && asked.max == asked.min &&
+		mapped.max == mapped.min && present.max == present.min &&
 		!((asked.flags | mapped.flags | present.flags) & SAMPLE_LOWER_BOUND);
 	used = mapped.value + present.value;
 	if (know_mapped && used > asked.value)
@@ -225,6 +225,7 @@ static void print_batches(FILE *f, const struct view *view, const struct hist *h
 void fault_batches(FILE *f, const struct run *run, const struct view *view)
 {
 	const char *want[LABEL_MAX] = { NULL };
+	struct total holds;
 	unsigned int flags;
 	struct hist h;
 	size_t m;
@@ -233,10 +234,10 @@ void fault_batches(FILE *f, const struct run *run, const struct view *view)
 		want[LABEL_METHOD] = value_name(LABEL_METHOD, m);
 		if (!run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL) || !h.count)
 			continue;
-		fprintf(f, "\nPTEs per page-table-lock hold, %s%s: %s%s hold%s, mean %s\n",
+		run_total(run, METRIC_PTES_PER_HOLD, want, &holds, NULL);
+		fprintf(f, "\nPTEs per page-table-lock hold, %s%s: %s hold%s, mean %s\n",
 			want[LABEL_METHOD], flags & SAMPLE_INFERRED ? " (inferred)" : "",
-			flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED) ? "at least " : "",
-			text_count(h.count).s, h.count == 1 ? "" : "s",
+			text_total(&holds).s, h.count == 1 ? "" : "s",
 			text_ratio(h.sum, h.count).s);
 		print_batches(f, view, &h);
 	}
@@ -247,12 +248,12 @@ void fault_batches(FILE *f, const struct run *run, const struct view *view)
 static const double percentiles[] = { 50, 90, 99, 100 };
 
 /* "100" is the bucket that holds the largest value. */
-static void latency_cells(struct table *t, const struct hist *h, unsigned int flags)
+static void latency_cells(struct table *t, const struct hist *h, const struct total *count)
 {
 	uint64_t low, high;
 	size_t i;
 
-	table_cell(t, "%s", text_cell(h->count, h->count, flags).s);
+	table_cell(t, "%s", text_cell(count).s);
 	for (i = 0; i < sizeof(percentiles) / sizeof(*percentiles); i++) {
 		hist_percentile(h, percentiles[i], &low, &high);
 		table_cell(t, "%s", text_time_bounds(low, high).s);
@@ -275,6 +276,7 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 	const char *want[LABEL_MAX] = { NULL };
 	enum label first, second;
 	struct row *row = NULL;
+	struct total count;
 	struct hist h;
 	unsigned int flags;
 	size_t n, i, lines = 0, attempts;
@@ -294,7 +296,8 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 			table_cell(&t, "%s", name);
 		else
 			table_cell(&t, "%s %s", name, row[i].want[second]);
-		latency_cells(&t, &h, flags);
+		run_total(run, METRIC_FAULT_LATENCY, row[i].want, &count, NULL);
+		latency_cells(&t, &h, &count);
 		lines++;
 	}
 	for (i = 0, attempts = lines; i < OUTCOME_MAX; i++) {
@@ -302,8 +305,9 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 		if (!run_hist(run, METRIC_FAULT_ATTEMPT_LATENCY, want, &h, &flags, NULL) ||
 		    !h.count)
 			continue;
+		run_total(run, METRIC_FAULT_ATTEMPT_LATENCY, want, &count, NULL);
 		table_cell(&t, "attempts %s", want[LABEL_OUTCOME]);
-		latency_cells(&t, &h, flags);
+		latency_cells(&t, &h, &count);
 		lines++;
 	}
 	if (lines) {

@@ -10,16 +10,15 @@
 
 /*
  * A story is one backing, populated either at mmap time or by faults. Its parts
- * are totals; `holds` is a histogram's count.
+ * are totals.
  */
 struct story {
 	enum backing backing;
 	bool eager;
 	bool ptes_known, holds_known, refused_known, faults_known;
-	struct total ptes, faults, attempts, refused, pmd;
+	struct total ptes, holds, faults, attempts, refused, pmd;
 	struct total pte_faults, pmd_faults;	/* the faults that installed them */
-	uint64_t holds, hold_ptes;
-	unsigned int hold_flags;
+	uint64_t hold_ptes;
 	const char *ptes_reason;
 };
 
@@ -70,15 +69,15 @@ static void read_installs(const struct run *run, struct story *s)
 		else if (m != METHOD_NONE)
 			total_add(&s->pte_faults, &t);
 		if (run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL)) {
-			s->holds = sat_add(s->holds, h.count, &saturated);
+			run_total(run, METRIC_PTES_PER_HOLD, want, &t, NULL);
+			total_add(&s->holds, &t);
 			s->hold_ptes = sat_add(s->hold_ptes, h.sum, &saturated);
-			s->hold_flags |= flags;
 		} else {
 			s->holds_known = false;
 		}
 	}
 	if (saturated)
-		s->hold_flags |= SAMPLE_SATURATED;
+		s->holds.flags |= SAMPLE_SATURATED;
 }
 
 bool fault_is_attempt(enum reason reason)
@@ -189,24 +188,23 @@ static const char *inferred(unsigned int flags)
 
 static bool is_exact(const struct total *t)
 {
-	return t->value == t->max && !(t->flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED));
+	return t->min == t->max && !(t->flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED));
 }
 
 static void say_holds(struct sentence *out, const struct story *s)
 {
-	struct total holds = { s->holds, s->holds, s->hold_flags };
 
 	if (!s->holds_known) {
 		say(out, ", page-table-lock holds unavailable");
 		return;
 	}
-	if (!s->holds) {
+	if (!s->holds.value) {
 		say(out, ", no page-table-lock hold seen");
 		return;
 	}
-	say(out, " in %s page-table-lock hold%s%s, %s%s per hold", text_total(&holds).s,
-	    plural(&holds), inferred(s->hold_flags), is_exact(&holds) ? "" : "about ",
-	    text_ratio(s->hold_ptes, s->holds).s);
+	say(out, " in %s page-table-lock hold%s%s, %s%s per hold", text_total(&s->holds).s,
+	    plural(&s->holds), inferred(s->holds.flags), is_exact(&s->holds) ? "" : "about ",
+	    text_ratio(s->hold_ptes, s->holds.value).s);
 }
 
 static void say_refusals(struct sentence *out, const struct run *run, const struct story *s)

@@ -213,6 +213,8 @@ static void put_hist(yajl_gen g, const struct sample *s)
 	put_key(g, "unit");
 	yajl_gen_string(g, (const unsigned char *)s->metric->unit, strlen(s->metric->unit));
 	key_number(g, "count", h->count);
+	if (sample_min(s) < h->count)
+		key_number(g, "min", sample_min(s));
 	key_number(g, "sum", h->sum);
 	put_key(g, "buckets");
 	yajl_gen_array_open(g);
@@ -271,6 +273,8 @@ static void put_sample(struct writer *w, const struct sample *s)
 	} else {
 		if (s->metric->kind == KIND_COUNTER) {
 			key_number(g, "value", s->value);
+			if (sample_min(s) < s->value)
+				key_number(g, "min", sample_min(s));
 			if (sample_max(s) > s->value)
 				key_number(g, "max", sample_max(s));
 		} else {

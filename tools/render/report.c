@@ -54,8 +54,8 @@ static void spread_of(const struct report_row *row, const struct recording *rec,
 		low[s->n] = number.low;
 		high[s->n++] = number.high;
 		s->flags |= number.flags;
-		s->least = number.low < s->least ? number.low : s->least;
-		s->most = number.low > s->most ? number.low : s->most;
+		s->least = number.value < s->least ? number.value : s->least;
+		s->most = number.value > s->most ? number.value : s->most;
 	}
 	if (s->n) {
 		s->median = median(low, s->n);
@@ -91,8 +91,8 @@ static struct text median_text(const struct report_row *row, const struct spread
 	}
 	v = number_text(row, s->median);
 	if (row->form == FORM_COUNT && s->high > s->median && !more)
-		snprintf(t.s, sizeof(t.s), "%s%.20s+%.20s", before, v.s,
-			 number_text(row, s->high - s->median).s);
+		snprintf(t.s, sizeof(t.s), "%s%.20s-%.20s", before, v.s,
+			 number_text(row, s->high).s);
 	else
 		snprintf(t.s, sizeof(t.s), "%s%.40s%s", before, v.s, more ? "+" : "");
 	return t;
@@ -147,7 +147,7 @@ static void print_legend(FILE *f, const struct view *view, bool dash, unsigned i
 	snprintf(text, sizeof(text), "%s%s%s%s",
 		 flags & SAMPLE_INFERRED ? "; ~N: inferred, not observed on this kernel" : "",
 		 flags & (SAMPLE_LOWER_BOUND << 8) ?
-		 "; N+M: between N and N+M, runs were lost" : "",
+		 "; N-M: between N and M, runs were lost" : "",
 		 flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED) ? "; N+: some may be missing" : "",
 		 dash ? "; -: unavailable" : "");
 	if (*text)

@@ -221,12 +221,12 @@ static bool read_hist(const struct report_row *row, const struct run *run,
 	if (!h.count)
 		return false;
 	if (!row->percentile) {
-		number->low = number->high = (double)h.sum / (double)h.count;
+		number->value = number->low = number->high = (double)h.sum / (double)h.count;
 		return true;
 	}
 	if (!hist_percentile(&h, row->percentile, &low, &high))
 		return false;
-	number->low = low;
+	number->value = number->low = low;
 	number->high = high ? (double)high : INFINITY;
 	return true;
 }
@@ -244,7 +244,8 @@ bool report_read(const struct report_row *row, const struct run *run, struct rep
 	if (row->metric) {
 		if (!run_total(run, row->metric->id, row->want, &t, reason))
 			return false;
-		number->low = t.value;
+		number->value = t.value;
+		number->low = t.min;
 		number->high = t.max;
 		number->flags = t.flags;
 		return true;
@@ -254,12 +255,12 @@ bool report_read(const struct report_row *row, const struct run *run, struct rep
 			;
 		if (i == run->values || !isfinite(run->value[i].value))
 			return false;
-		number->low = number->high = run->value[i].value;
+		number->value = number->low = number->high = run->value[i].value;
 		return true;
 	}
 	if (facts[row->fact].of_command && !run->has_command)
 		return false;
-	number->low = number->high =
+	number->value = number->low = number->high =
 		(double)*(const uint64_t *)((const char *)run + facts[row->fact].offset);
 	return true;
 }

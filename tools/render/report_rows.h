@@ -19,7 +19,7 @@ struct report_row {
 };
 
 struct report_number {
-	double low, high;
+	double low, value, high;	/* value: what was counted, within the bounds */
 	unsigned int flags;
 };
 

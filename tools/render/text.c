@@ -96,23 +96,22 @@ struct text text_count(uint64_t n)
 struct text text_total(const struct total *total)
 {
 	if (total->flags & SAMPLE_SATURATED || total->flags & SAMPLE_LOWER_BOUND)
-		return format("at least %s", text_count(total->value).s);
-	if (total->max > total->value)
-		return format("%s to %s", text_count(total->value).s,
-			 text_count(total->max).s);
+		return format("at least %s", text_count(total->min).s);
+	if (total->max > total->min)
+		return format("%s to %s", text_count(total->min).s, text_count(total->max).s);
 	return text_count(total->value);
 }
 
-struct text text_cell(uint64_t value, uint64_t max, unsigned int flags)
+struct text text_cell(const struct total *total)
 {
-	const char *mark = flags & SAMPLE_INFERRED ? "~" : "";
+	const char *mark = total->flags & SAMPLE_INFERRED ? "~" : "";
 
-	if (flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND))
-		return format("%s%s+", mark, text_count(value).s);
-	if (max > value)
-		return format("%s%s+%s", mark, text_count(value).s,
-			 text_count(max - value).s);
-	return format("%s%s", mark, text_count(value).s);
+	if (total->flags & (SAMPLE_SATURATED | SAMPLE_LOWER_BOUND))
+		return format("%s%s+", mark, text_count(total->min).s);
+	if (total->max > total->min)
+		return format("%s%s-%s", mark, text_count(total->min).s,
+			      text_count(total->max).s);
+	return format("%s%s", mark, text_count(total->value).s);
 }
 
 struct text text_ratio(uint64_t a, uint64_t b)

@@ -47,7 +47,7 @@ struct text text_count(uint64_t n);
 /* An interval: "4096", "4096 to 4101", "at least 4096"; "(inferred)" is the caller's. */
 struct text text_total(const struct total *t);
 /* The same for a narrow column: "4096", "4096+5", "4096+", "~4096". */
-struct text text_cell(uint64_t value, uint64_t max, unsigned int flags);
+struct text text_cell(const struct total *total);
 /* a / b as "1.00", "16.0", "512"; "-" when b is 0. */
 struct text text_ratio(uint64_t a, uint64_t b);
 /* Nanoseconds: "640 ns", "3.25 us", "1.20 ms", "2.00 s". */

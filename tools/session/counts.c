@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data/err.h"
 #include "session/counts.h"
@@ -230,23 +231,51 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 	}
 }
 
+/*
+ * What lost runs may mean for one metric. How many counts they may have put under
+ * a wrong label: the run of a fault's probe names that fault alone, the lost start
+ * or end of a populate or of an mmap all that happens meanwhile.
+ */
+struct missed {
+	uint64_t runs;
+	bool all_moved;
+};
+
+/* More lost runs than this: a kernel that cannot tell how many. */
+#define LOST_MAX	UINT32_MAX
+
+/* One event installs at most a page table's worth of PTEs in one go. */
+#define PTES_OF_RUN	(sysconf(_SC_PAGESIZE) / sizeof(uint64_t))
+
+static uint64_t moved(const struct missed *missed, bool sum)
+{
+	bool cut = false;
+	uint64_t n = missed->runs;
+
+	if (missed->all_moved || n > LOST_MAX)
+		return UINT64_MAX;
+	return sum ? sat_add(n * PTES_OF_RUN, 0, &cut) : n;
+}
+
 /* One slot of one metric. */
 static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
-		    uint64_t lost, struct run *run)
+		    const struct missed *missed, struct run *run)
 {
 	struct sample *s = run_add(run, m->id);
 	size_t at = c->base[m->id] + slot;
+	uint64_t lost = missed->runs;
 	bool cut = false;
 
 	if (!s)
 		return -1;
 	label_sample(s, m, slot);
+	s->moved = moved(missed, m->kind == KIND_COUNTER && is_sum(m, s));
 	if (c->maps.inferred[m->id * SLOT_BASE_FAULT + slot])
 		s->flags |= SAMPLE_INFERRED;
 	switch (m->kind) {
 	case KIND_COUNTER:
 		s->value = sat_add(c->now.counters[at] - c->start.counters[at], 0, &cut);
-		if (lost && is_sum(m, s)) {
+		if (missed->all_moved || lost > LOST_MAX || (lost && is_sum(m, s))) {
 			s->flags |= SAMPLE_LOWER_BOUND;
 			lost = 0;
 		}
@@ -279,12 +308,13 @@ static bool any_inferred(const struct counts *c, const struct metric *m)
 
 /* The open label: counts only, and the histograms' number and sum. */
 static int add_by(const struct counts *c, const struct metric *m, unsigned int slot,
-		  const char *text, uint64_t lost, struct run *run)
+		  const char *text, const struct missed *missed, struct run *run)
 {
 	const struct by_counts *now = (void *)(c->now.by + slot * BY_WORDS);
 	const struct by_counts *start = (void *)(c->start.by + slot * BY_WORDS);
 	uint64_t n = now->count[m->id] - start->count[m->id];
 	uint64_t sum = now->sum[m->id] - start->sum[m->id];
+	uint64_t lost = missed->runs;
 	struct sample *s;
 	struct hist *h;
 	bool cut = false;
@@ -299,8 +329,11 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {
 		/* Any method may be behind it: a lost run may hide more than one. */
-		if (lost && (m->id == METRIC_PTES_INSTALLED || is_sum(m, s)))
+		bool sums = m->id == METRIC_PTES_INSTALLED || is_sum(m, s);
+
+		if (missed->all_moved || lost > LOST_MAX || (lost && sums))
 			s->flags |= SAMPLE_LOWER_BOUND;
+		s->moved = moved(missed, sums);
 		s->value = sum;
 		s->max = sat_add(sum, s->flags & SAMPLE_LOWER_BOUND ? 0 : lost, &cut);
 		return 0;
@@ -309,6 +342,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	if (!h)
 		return -1;
 	hist_init(h, m->kind == KIND_TIME ? HIST_TIME : HIST_BATCH);
+	s->moved = moved(missed, false);
 	h->count = n;
 	h->sum = sum;
 	s->flags |= lost ? SAMPLE_LOWER_BOUND : 0;
@@ -336,7 +370,7 @@ static void by_text(const struct counts *c, unsigned int slot, const char *symbo
 		snprintf(text, size, "none");
 }
 
-static int add_all_by(const struct counts *c, const struct plan *plan, const uint64_t *missed,
+static int add_all_by(const struct counts *c, const struct plan *plan, const struct missed *missed,
 		      struct run *run)
 {
 	char *name[BY_SLOTS] = { NULL }, value[128];
@@ -359,7 +393,7 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const uin
 			ret = -1;
 		for (m = 0; m < METRIC_MAX && !ret; m++)
 			if (!plan_metric_missing(plan, &metrics[m]))
-				ret = add_by(c, &metrics[m], i, text, missed[m], run);
+				ret = add_by(c, &metrics[m], i, text, &missed[m], run);
 	}
 	for (i = 0; i < used; i++)
 		free(name[i]);
@@ -380,10 +414,10 @@ static bool partly_seen(const struct plan *plan, const struct metric *m)
 int counts_samples(const struct counts *c, const struct plan *plan,
 		   const uint64_t lost[EVENT_MAX], struct run *run)
 {
-	uint64_t missed[METRIC_MAX] = { 0 };
+	struct missed missed[METRIC_MAX] = { 0 };
 	const struct metric *m;
 	size_t slot, e, first;
-	bool incomplete;
+	bool incomplete, cut;
 	const char *why;
 	struct sample *s;
 
@@ -394,8 +428,10 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 	first = run->samples;
 	for (m = metrics; m < metrics + METRIC_MAX; m++) {
 		for (e = 0; e < EVENT_MAX; e++)
-			if ((m->events | m->named) & EVENT_BIT(e))
-				missed[m->id] += lost[e];
+			if (lost[e] && (m->events | m->named) & EVENT_BIT(e)) {
+				missed[m->id].runs = sat_add(missed[m->id].runs, lost[e], &cut);
+				missed[m->id].all_moved |= (EVENTS_OF_SCOPE >> e) & 1;
+			}
 		why = plan_metric_missing(plan, m);
 		if (why) {
 			s = run_add(run, m->id);
@@ -404,7 +440,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 			continue;
 		}
 		for (slot = 0; slot < shape_slots(m->shape); slot++)
-			if (add_slot(c, m, slot, missed[m->id], run))
+			if (add_slot(c, m, slot, &missed[m->id], run))
 				goto no_memory;
 	}
 	if (add_all_by(c, plan, missed, run))

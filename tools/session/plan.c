@@ -55,6 +55,7 @@ struct planner {
 	struct ksym sym[SYMBOLS_MAX];
 	size_t syms;
 	bool have_kallsyms;
+	bool lossless;	/* kprobes: slower, but no run of theirs is lost to preemption */
 	char text[EVENT_MAX][160];	/* symbols, split */
 	/* what the attach tests said, per entry of sym[]; 0 not tried, 1 works, -errno */
 	int fentry[SYMBOLS_MAX], kprobe[SYMBOLS_MAX];
@@ -188,38 +189,46 @@ static unsigned int func_params(const struct btf *btf, int func)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
 }
 
-/* Has the kernel the member "struct.member", also within unnamed members? */
-static bool btf_has_member(const struct btf *btf, int id, const char *member)
+/* The type of a member, also within unnamed members; 0: there is none. */
+static int btf_member_type(const struct btf *btf, int id, const char *member, int len)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
 	const struct btf_member *m;
-	int i;
+	int i, type;
 
 	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
 		t = btf__type_by_id(btf, t->type);
 	if (!t || !btf_is_composite(t))
-		return false;
+		return 0;
 	m = btf_members(t);
 	for (i = 0; i < btf_vlen(t); i++, m++) {
 		const char *name = btf__name_by_offset(btf, m->name_off);
 
-		if (!strcmp(name, member) || (!*name && btf_has_member(btf, m->type, member)))
-			return true;
+		if ((int)strlen(name) == len && !memcmp(name, member, len))
+			return m->type;
+		type = *name ? 0 : btf_member_type(btf, m->type, member, len);
+		if (type)
+			return type;
 	}
-	return false;
+	return 0;
 }
 
+/* Has the kernel "struct.member[.member...]"? Nothing is asked for by "". */
 static bool kernel_has(const struct planner *p, const char *what)
 {
-	const char *dot = strchr(what, '.');
+	int len = strcspn(what, "."), id;
 	char name[64];
-	int id;
 
-	if (!dot)
+	if (!*what)
 		return true;
-	snprintf(name, sizeof(name), "%.*s", (int)(dot - what), what);
+	snprintf(name, sizeof(name), "%.*s", len, what);
 	id = btf__find_by_name_kind(p->btf, name, BTF_KIND_STRUCT);
-	return id > 0 && btf_has_member(p->btf, id, dot + 1);
+	while (id > 0 && what[len]) {
+		what += len + 1;
+		len = strcspn(what, ".");
+		id = btf_member_type(p->btf, id, what, len);
+	}
+	return id > 0;
 }
 
 /*
@@ -249,7 +258,7 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 	if (k->clones)
 		snprintf(reason, size, "also as %s, which is not seen: lower bounds", k->clone);
 	if (!p->plan->live) {
-		if (!p->opts->exact && id > 0) {
+		if (!p->lossless && id > 0) {
 			if (func_params(p->btf, id) > 6)
 				snprintf(reason, size, "%u arguments: a kprobe before 6.6",
 					 func_params(p->btf, id));
@@ -258,15 +267,15 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		return MECH_KPROBE;
 	}
 	if (p->opts->quick)
-		return !p->opts->exact && id > 0 ? MECH_FENTRY : MECH_KPROBE;
-	if (!p->opts->exact && id > 0) {
+		return !p->lossless && id > 0 ? MECH_FENTRY : MECH_KPROBE;
+	if (!p->lossless && id > 0) {
 		if (!p->fentry[i])
 			p->fentry[i] = try_fentry(id) ?: 1;
 		if (p->fentry[i] == 1)
 			return MECH_FENTRY;
 		fentry_refusal(why, sizeof(why), -p->fentry[i], func_params(p->btf, id));
 	} else {
-		snprintf(why, sizeof(why), "%s", p->opts->exact ? "" : "not in BTF");
+		snprintf(why, sizeof(why), "%s", p->lossless ? "" : "not in BTF");
 	}
 	if (!p->kprobe[i])
 		p->kprobe[i] = try_kprobe(symbol) ?: 1;
@@ -442,6 +451,9 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	if (!p->have_kallsyms)
 		kallsyms_find("/dev/null", p->sym, p->syms);	/* only sorts */
 	known_ops(p);
+
+	/* Before 6.7 nobody counts what kprobes lose; the trampolines' losses are counted. */
+	p->lossless = opts->exact && kernel_has(p, "bpf_link_info.perf_event.kprobe.missed");
 
 	if (plan->live) {
 		id = btf__find_by_name_kind(p->btf, "handle_mm_fault", BTF_KIND_FUNC);

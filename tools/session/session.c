@@ -394,6 +394,7 @@ void session_lap(struct session *s)
 static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 {
 	struct trust *t = &run->trust;
+	bool cut;	/* an unknown number of misses stays above any other */
 	size_t i, n = 0;
 
 	t->probe = calloc(s->progs + EVENT_MAX, sizeof(*t->probe));
@@ -413,8 +414,7 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 			goto no_memory;
 		ps->misses = s->misses[i] == UINT64_MAX ? UINT64_MAX :
 			     s->misses[i] - s->misses_base[i];
-		if (ps->misses != UINT64_MAX)
-			lost[ps->event] += ps->misses;
+		lost[ps->event] = sat_add(lost[ps->event], ps->misses, &cut);
 	}
 	for (i = 0; i < EVENT_MAX; i++) {
 		const struct plan_event *pe = &s->plan->event[i];

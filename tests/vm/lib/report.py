@@ -3,14 +3,14 @@
 
 INFINITY = float("inf")
 
-# Their runs tell which label a fault or a PTE counts under. Where one was lost, what it
-# would have named counts under another label: that count is too high by as many.
-NAMING = {"PTE install", "anon install", "write-protect fault", "file PMD map", "anon PMD map",
-          "page-table lock", "fault-around", "fault-around end", "populate", "populate end",
-          "mmap_lock path", "mmap_lock path end", "BPF map mmap", "BPF map mmap end",
-          "BPF array mmap"}
-
 LABELS = ("backing", "method", "trigger", "kind", "reason", "outcome")
+
+
+def least(samples):
+    """Of a sum of (min, value): the same lost runs are behind what each may lack."""
+    if any(value and not low for low, value in samples):
+        return sum(low for low, _ in samples)
+    return sum(v for _, v in samples) - max((v - low for low, v in samples), default=0)
 
 
 class Count:
@@ -35,7 +35,7 @@ class Count:
 
 class Histogram:
     def __init__(self):
-        self.count = self.sum = 0
+        self.count = self.sum = self.least = 0
         self.buckets = {}           # first value of the bucket -> number
         self.lower_bound = False
 
@@ -59,6 +59,7 @@ class Report:
     def __init__(self, recordings):
         self.counters, self.histograms = {}, {}     # name -> labels -> value
         self.slack, self.inferred, self.unavailable = {}, set(), {}
+        self.least = []             # of each run: name -> labels -> (min, value)
         self.at_least = set()       # metric, or metric and labels, without an upper end
         self.misses, self.missing, self.mechanisms = {}, {}, set()
         self.trust = {"unmatched": 0, "map_full": 0, "events_lost": 0}
@@ -67,7 +68,8 @@ class Report:
             self.add(run)
 
     def add(self, run):
-        slack = {}
+        slack, least = {}, {}
+        self.least.append(least)
         for s in run["metrics"]:
             name = s["name"]
             if "unavailable" in s:
@@ -79,7 +81,9 @@ class Report:
             if "buckets" in s:
                 h = self.histograms.setdefault(name, {})
                 h.setdefault(labels, Histogram()).add(s)
+                h[labels].least += s.get("min", s["count"])
             else:
+                least.setdefault(name, {})[labels] = (s.get("min", s["value"]), s["value"])
                 c = self.counters.setdefault(name, {})
                 c[labels] = c.get(labels, 0) + s["value"]
                 # The slack of all samples of a metric stands for the same lost runs.
@@ -101,19 +105,18 @@ class Report:
 
     def count(self, name, labels):
         """Of one combination of labels."""
-        low = self.counters.get(name, {}).get(labels, 0)
-        high = INFINITY if (name, labels) in self.at_least else low + self.slack.get(name, 0)
-        return Count(max(low - self.misnamed(), 0), high)
+        value = self.counters.get(name, {}).get(labels, 0)
+        high = INFINITY if (name, labels) in self.at_least else value + self.slack.get(name, 0)
+        return Count(sum(r.get(name, {}).get(labels, (0, 0))[0] for r in self.least), high)
 
     def total(self, name, wanted=None):
         """Of all labels, or of those that are wanted."""
-        low = sum(v for k, v in self.counters.get(name, {}).items() if not wanted or wanted(k))
-        high = INFINITY if name in self.at_least else low + self.slack.get(name, 0)
-        return Count(max(low - self.misnamed(), 0) if wanted else low, high)
-
-    def misnamed(self):
-        """How many events may count under a wrong label."""
-        return sum(n for (event, _symbol), n in self.misses.items() if event in NAMING)
+        value = sum(v for k, v in self.counters.get(name, {}).items() if not wanted or wanted(k))
+        high = INFINITY if name in self.at_least else value + self.slack.get(name, 0)
+        if not wanted and name != "fault_refused":
+            return Count(value, high)       # under a wrong label, but in it
+        return Count(sum(least([v for k, v in r.get(name, {}).items() if not wanted or wanted(k)])
+                         for r in self.least), high)
 
     def labels(self, name):
         return [k for k, v in self.counters.get(name, {}).items() if v]
