@@ -65,7 +65,8 @@ static uint64_t misses_of(const struct run *run, const struct metric *m)
 	for (i = 0; i < run->trust.probes; i++) {
 		const struct probe_state *p = &run->trust.probe[i];
 
-		if (p->mechanism && (m->events | m->named) & EVENT_BIT(p->event) && p->misses > most)
+		if (p->mechanism && p->misses > most &&
+		    (m->events | m->named) & EVENT_BIT(p->event))
 			most = p->misses;
 	}
 	return most;
