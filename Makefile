@@ -2,6 +2,7 @@
 #
 # make              build/mmscope, one static binary (no network, no root)
 # make demo         set up what is missing, build, show the difference (7.2 against 7.3)
+# make kernels      the kernels vanilla and patched into the cache (kernel/build)
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
 # make install      DESTDIR= PREFIX=/usr/local
@@ -120,6 +121,12 @@ check-build:
 		SANITIZE='address undefined'
 	$(Q)$(MAKE) all B=$(B)/clang CC=$(NEW_CLANG) CLANG=$(NEW_CLANG)
 
+kernels: all
+	$(Q)tools/setup.sh kernel
+	$(Q)for k in vanilla $(if $(wildcard kernel/series/*/*.patch),patched); do \
+		MMSCOPE=$(abspath $(B))/mmscope kernel/build $$k >/dev/null || exit; \
+	done
+
 check:
 	$(Q)tools/setup.sh test
 	$(Q)$(MAKE) check-build
@@ -136,10 +143,11 @@ install: all
 
 lint:
 	$(Q)tests/run cli/style
-	$(Q)shellcheck -S warning .ci/run $(wildcard tools/*.sh tests/*/*.sh)
+	$(Q)shellcheck -S warning .ci/run kernel/build kernel/source kernel/lib.sh \
+		$(wildcard tools/*.sh tests/*/*.sh)
 
 clean:
 	$(Q)rm -rf $(B)
 
-.PHONY: all unit packages demo check check-build check-long install lint clean
+.PHONY: all unit packages demo kernels check check-build check-long install lint clean
 -include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)

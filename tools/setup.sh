@@ -5,13 +5,14 @@
 # asked for. What counts is the thing that is used (a command, a header, a
 # static library), not the package: a compiler from elsewhere serves as well.
 #
-# setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), test, long
+# setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), kernel (build
+#                               kernels), test, long
 # --check or NO_INSTALL=1: names them and fails, touches nothing.
 set -eu
 
 usage()
 {
-	echo 'usage: tools/setup.sh build|demo|test|long [--check]' >&2
+	echo 'usage: tools/setup.sh build|demo|kernel|test|long [--check]' >&2
 	exit 2
 }
 
@@ -98,8 +99,30 @@ have_file_in()
 	have_file "$1" /usr/share/keyrings
 }
 
+needs_kernel()
+{
+	need command	make			make
+	need command	gcc			gcc
+	need header	stdio.h			libc6-dev
+	need command	flex			flex
+	need command	bison			bison
+	need command	bc			bc
+	need command	perl			perl
+	need command	pahole			pahole
+	need command	lz4			lz4
+	need command	patch			patch
+	need command	cmp			diffutils
+	need header	gelf.h			libelf-dev
+	need header	zlib.h			zlib1g-dev
+	need header	openssl/opensslv.h	libssl-dev
+	need command	apt-get			apt
+	need command	dpkg-deb		dpkg
+	need command	xz			xz-utils
+}
+
 needs_test()
 {
+	needs_kernel
 	need header	cmocka.h		libcmocka-dev
 	need command	python3			python3
 	need command	sqlite3			sqlite3
@@ -126,6 +149,12 @@ have_fuzzer()
 find_missing()
 {
 	missing=
+	case $group in
+	kernel)
+		needs_kernel
+		return
+		;;
+	esac
 	needs_build
 	[ "$group" = build ] || needs_demo
 	case $group in
@@ -136,7 +165,7 @@ find_missing()
 
 group=${1:-}
 case $group in
-build | demo | test | long) ;;
+build | demo | kernel | test | long) ;;
 *) usage ;;
 esac
 check=${NO_INSTALL:-}

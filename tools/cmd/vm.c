@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "data/err.h"
+#include "vm/kernel.h"
 #include "vm/vm.h"
 
 #define MAX_CPUS 255
@@ -36,12 +37,26 @@ bad:
 	return -1;
 }
 
+static int print_source(void)
+{
+	char *dir;
+	int ret = source_get(&dir);
+
+	if (!ret)
+		puts(dir);
+	free(dir);
+	return ret;
+}
+
 int cmd_vm(int argc, char **argv)
 {
 	struct vm_options opt = VM_OPTIONS_DEFAULT;
+	bool dashes, source = false;
 	const struct option_def defs[] = {
-		{ "kernel", 'k', OPT_STRING, "K", "6.1, 6.12, 7.2, 7.3, an exact version or a bzImage",
+		{ "kernel", 'k', OPT_STRING, "K", "6.1, ..., a version, vanilla, patched, a bzImage or a tree",
 		  .dest = &opt.kernel },
+		{ "tree", 0, OPT_STRING, "DIR", "mmscope's source, which has vanilla and patched",
+		  .dest = &opt.tree },
 		{ "cpus", 0, OPT_CALL, "N[,max=M]", "CPUs, and up to how many (default 2)",
 		  .dest = &opt.cpus, .parse = parse_cpus },
 		{ "memory", 'm', OPT_SIZE, "SIZE", "memory of the guest (default 1G)",
@@ -66,6 +81,8 @@ int cmd_vm(int argc, char **argv)
 		  .dest = &opt.timeout },
 		{ "log", 0, OPT_STRING, "FILE", "keep the guest's console log there",
 		  .dest = &opt.log },
+		{ "source", 0, OPT_FLAG, NULL, "print where vanilla's source is; boot nothing",
+		  .dest = &source },
 		{ 0 }
 	};
 	const struct option_set set = {
@@ -75,7 +92,6 @@ int cmd_vm(int argc, char **argv)
 		defs,
 	};
 	int rest, ret;
-	bool dashes;
 
 	opt.cpus.n = 0;
 	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
@@ -90,7 +106,9 @@ int cmd_vm(int argc, char **argv)
 	}
 	if (!opt.cpus.n)
 		opt.cpus = opt.icount ? (struct vm_cpus){ 1, 1 } : (struct vm_cpus){ 2, 2 };
-	if (rest < argc && !dashes) {
+	if (source) {
+		ret = print_source();
+	} else if (rest < argc && !dashes) {
 		err("%s", "what is this? A command comes after --: mmscope vm -- CMD", argv[rest]);
 		ret = EXIT_USAGE;
 	} else if (rest == argc && dashes) {

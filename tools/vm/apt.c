@@ -291,7 +291,7 @@ int apt_update(struct apt *apt, bool quiet)
 {
 	char *args[] = { "-o", "APT::Update::Error-Mode=any", "update", NULL };
 
-	progress(true, "asking the Debian archive for kernels");
+	progress(true, "asking the Debian archive what it has");
 	if (run_apt(apt, "package indices cannot be fetched", "package indices", args, NULL, quiet))
 		return -1;
 	return write_text(apt->stamp, "");
@@ -434,6 +434,50 @@ int apt_download(struct apt *apt, const struct apt_index *index, const struct ap
 cleanup:
 	while (--n)
 		free(args[n]);
+	free(what);
+	free(doing);
+	return ret;
+}
+
+struct version_taker {
+	void (*take)(const char *version, void *arg);
+	void *arg;
+};
+
+/* "package | version | where from" */
+static void take_row(const char *line, void *arg)
+{
+	const char *bar = strchr(line, '|');
+	struct version_taker *t = arg;
+	char version[64];
+
+	if (bar && sscanf(bar + 1, " %63[^ |]", version) == 1)
+		t->take(version, t->arg);
+}
+
+int apt_versions(struct apt *apt, const char *package,
+		 void (*take)(const char *version, void *arg), void *arg)
+{
+	char *argv[] = { "apt-cache", "-c", apt->conf, "madison", (char *)package, NULL };
+	struct version_taker t = { take, arg };
+	char *errors = NULL;
+	int status = run_program(argv, NULL, 0, NULL, NULL, &errors, take_row, &t);
+
+	if (status && !interrupted())
+		err("package indices cannot be read", "%s", apt_last_line(errors));
+	free(errors);
+	return status ? -1 : 0;
+}
+
+int apt_download_one(struct apt *apt, const char *spec, const char *dir)
+{
+	char *args[] = { "download", (char *)spec, NULL };
+	char *what = text("%s: cannot be downloaded", spec);
+	char *doing = text("%s: downloading", spec);
+	int ret;
+
+	progress(true, "%s: downloading from the Debian archive", spec);
+	ret = run_apt(apt, what, doing, args, dir, false);
 	free(what);
 	free(doing);
 	return ret;

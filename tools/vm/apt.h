@@ -43,6 +43,13 @@ void apt_index_free(struct apt_index *index);
 int apt_download(struct apt *apt, const struct apt_index *index, const struct apt_package *p,
 		 const char *dir, bool quiet);
 
+/* Calls take with every version of a package that the indices know. */
+int apt_versions(struct apt *apt, const char *package,
+		 void (*take)(const char *version, void *arg), void *arg);
+
+/* Downloads "PACKAGE=VERSION" into dir. */
+int apt_download_one(struct apt *apt, const char *spec, const char *dir);
+
 /* What apt or dpkg complained about last, for an error line; never NULL. */
 const char *apt_last_line(char *errors);
 

@@ -132,7 +132,8 @@ static void __attribute__((noreturn)) run_child(char *const argv[], const char *
 	null = open("/dev/null", O_RDONLY);
 	dup2(null, 0);
 	dup2(out, 1);
-	dup2(err, 2);
+	if (err >= 0)
+		dup2(err, 2);
 	if (cwd && chdir(cwd))
 		_exit(126);
 	path = find_program(argv[0]);
@@ -140,6 +141,8 @@ static void __attribute__((noreturn)) run_child(char *const argv[], const char *
 		execv(path, argv);
 	_exit(127);
 }
+
+char *pass_stderr;
 
 int run_program(char *const argv[], const char *cwd, int silence, char **out, size_t *len,
 		char **err, void (*on_line)(const char *line, void *arg), void *arg)
@@ -159,7 +162,7 @@ int run_program(char *const argv[], const char *cwd, int silence, char **out, si
 	signals_hold();
 	pid = fork();
 	if (!pid)
-		run_child(argv, cwd, po[1], pe[1], parent);
+		run_child(argv, cwd, po[1], err == PASS_STDERR ? -1 : pe[1], parent);
 	close(po[1]);
 	close(pe[1]);
 	so.fd = po[0];
@@ -198,7 +201,7 @@ int run_program(char *const argv[], const char *cwd, int silence, char **out, si
 		free(so.data);
 		so.data = NULL;
 	}
-	if (ret < 0 || !err) {
+	if (ret < 0 || !err || err == PASS_STDERR) {
 		free(se.data);
 		se.data = NULL;
 	}
@@ -206,7 +209,7 @@ int run_program(char *const argv[], const char *cwd, int silence, char **out, si
 		*out = so.data;
 	if (len)
 		*len = so.len;
-	if (err)
+	if (err && err != PASS_STDERR)
 		*err = se.data;
 	signals_release();
 	return ret;

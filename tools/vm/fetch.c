@@ -15,14 +15,11 @@
 #include "data/status.h"
 #include "data/err.h"
 #include "vm/apt.h"
+#include "vm/fetch.h"
 #include "vm/host.h"
 #include "vm/kernel.h"
 
-/* Seconds: after which the archive is asked for news, and within which it has none. */
-#define INDEX_AGE	(24 * 3600)
-#define INDEX_FRESH	600
-
-/* Bytes: indices, packages and the unpacked kernel. apt does not always notice a full disk. */
+/* Bytes: indices, packages and the unpacked kernel. */
 #define SPACE_NEEDED	(400ULL << 20)
 
 /* True if the package is the wanted version or release, or of the series. */
@@ -121,7 +118,7 @@ static int unpack(const char *cache, const char *temp, const struct apt_package 
 	return ret;
 }
 
-static int lock_cache(const char *cache)
+int cache_lock(const char *cache)
 {
 	char *path = text("%s/lock", cache);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -129,7 +126,7 @@ static int lock_cache(const char *cache)
 	if (fd < 0) {
 		err("%s", "cannot be opened: %s", path, strerror(errno));
 	} else if (flock(fd, LOCK_EX | LOCK_NB)) {
-		progress(true, "waiting for another mmscope that is fetching a kernel");
+		progress(true, "waiting for another mmscope that is fetching a kernel or its source");
 		while (flock(fd, LOCK_EX)) {
 			if (errno == EINTR && !interrupted())
 				continue;
@@ -143,7 +140,7 @@ static int lock_cache(const char *cache)
 }
 
 /* Under the lock nobody else unpacks: what lies there was left by one that was killed. */
-static char *fresh_temp(const char *cache)
+char *cache_temp(const char *cache)
 {
 	char *path = text("%s/unpack", cache);
 
@@ -156,7 +153,7 @@ static char *fresh_temp(const char *cache)
 	return path;
 }
 
-static bool has_space(const char *cache)
+bool cache_has_space(const char *cache, uint64_t bytes)
 {
 	struct statvfs vfs;
 	uint64_t free_bytes;
@@ -164,10 +161,10 @@ static bool has_space(const char *cache)
 	if (statvfs(cache, &vfs))
 		return true;
 	free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
-	if (free_bytes >= SPACE_NEEDED)
+	if (free_bytes >= bytes)
 		return true;
 	err("%s", "%juM free, %juM are needed to fetch a kernel; MMSCOPE_CACHE names another place",
-	    cache, (uintmax_t)(free_bytes >> 20), (uintmax_t)(SPACE_NEEDED >> 20));
+	    cache, (uintmax_t)(free_bytes >> 20), (uintmax_t)(bytes >> 20));
 	return false;
 }
 
@@ -184,7 +181,7 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 	*release = NULL;
 	kernels = text("%s/kernels", cache);
 	signals_hold();
-	lock = make_dirs(kernels) ? -1 : lock_cache(cache);
+	lock = make_dirs(kernels) ? -1 : cache_lock(cache);
 	if (lock < 0)
 		goto cleanup;
 	/* Another one may have fetched it while we waited. */
@@ -198,9 +195,9 @@ int kernel_fetch(const char *cache, const char *exact, const struct pin *pin, ch
 			goto cleanup;
 		}
 	}
-	if (!has_space(cache))
+	if (!cache_has_space(cache, SPACE_NEEDED))
 		goto cleanup;
-	temp = fresh_temp(cache);
+	temp = cache_temp(cache);
 	apt = temp ? apt_open(cache) : NULL;
 	if (!apt)
 		goto cleanup;

@@ -40,6 +40,9 @@ char *find_program(const char *name);
  * are NULL, interrupted() is true).
  */
 #define SILENT 256
+/* As `err`: its stderr is ours. */
+#define PASS_STDERR (&pass_stderr)
+extern char *pass_stderr;
 int run_program(char *const argv[], const char *cwd, int silence, char **out, size_t *len,
 		char **err, void (*on_line)(const char *line, void *arg), void *arg);
 

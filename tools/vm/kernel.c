@@ -97,6 +97,29 @@ fail:
 	return NULL;
 }
 
+struct kernel *kernel_of_build(const char *dir)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+	char *path = text("%s/info", dir), *info = read_file(path, NULL);
+
+	free(path);
+	if (!k || !info)
+		goto fail;
+	k->release = info_value(info, "release");
+	k->image = if_exists(text("%s/vmlinuz", dir));
+	k->config = if_exists(text("%s/config", dir));
+	/* It has none, but a list of what is built in. */
+	k->modules = text("%s", dir);
+	if (!k->release || !k->image || !k->config)
+		goto fail;
+	free(info);
+	return k;
+fail:
+	free(info);
+	kernel_put(k);
+	return NULL;
+}
+
 /* The newest in the cache whose version is want and then `behind`, or whose release is want. */
 static char *cached_match(const char *cache, const char *want, char behind)
 {
@@ -194,17 +217,30 @@ static int from_image(const char *path, struct kernel **kernel)
 /* A kernel tree that was built. */
 static int from_tree(const char *path, struct kernel **kernel)
 {
-	char *image = text("%s/arch/x86/boot/bzImage", path);
+	char *image = text("%s/arch/x86/boot/bzImage", path), *kconfig = text("%s/Kconfig", path);
+	char *config = text("%s/.config", path);
 	int ret = EXIT_NO_EXEC;
 
 	if (!exists(image)) {
-		err("kernel %s", "a directory without arch/x86/boot/bzImage: build it first", path);
+		if (exists(kconfig) || exists(config))
+			err("kernel %s", "the tree is not built: make -C %s bzImage", path, path);
+		else
+			err("kernel %s", "a directory, but no kernel tree: it has no "
+					 "arch/x86/boot/bzImage", path);
 	} else {
 		ret = from_image(image, kernel);
-		if (!ret && !(*kernel)->config)
-			(*kernel)->config = if_exists(text("%s/.config", path));
+	}
+	if (!ret) {
+		/* Of the tree, not of an installed kernel that has the same release. */
+		free((*kernel)->config);
+		free((*kernel)->modules);
+		(*kernel)->config = if_exists(text("%s", config));
+		(*kernel)->modules = text("%s", path);
+		(*kernel)->tree = true;
 	}
 	free(image);
+	free(kconfig);
+	free(config);
 	return ret;
 }
 
@@ -238,7 +274,7 @@ static void name_series(char *buf, size_t size)
 		n += snprintf(buf + n, size - n, "%s%s", i ? ", " : "", pin->series);
 }
 
-int kernel_get(const char *spec, struct kernel **kernel)
+int kernel_get(const char *spec, const char *tree, struct kernel **kernel)
 {
 	char *cache, *release = NULL, series[256];
 	const struct pin *pin;
@@ -259,10 +295,12 @@ int kernel_get(const char *spec, struct kernel **kernel)
 			return from_tree(spec, kernel);
 		return from_image(spec, kernel);
 	}
+	if (kernel_is_built(spec))
+		return kernel_build(spec, tree, kernel);
 	name_series(series, sizeof(series));
 	if (!is_version(spec)) {
-		err("kernel %s", "neither a pinned series (%s), an exact version nor a bzImage",
-		    spec, series);
+		err("kernel %s", "neither a pinned series (%s), an exact version, vanilla, patched, "
+				 "a bzImage nor a kernel tree", spec, series);
 		return EXIT_NO_EXEC;
 	}
 	pin = find_pin(spec, &exact);

@@ -79,7 +79,8 @@ struct module_pack *module_pack_new(struct archive *ar, const struct kernel *ker
 	if (!kernel->modules)
 		return mp;
 	indexing = mp;
-	path = text("%s/kernel", kernel->modules);
+	/* A tree has its modules anywhere, and a directory kernel/ for something else. */
+	path = kernel->tree ? text("%s", kernel->modules) : text("%s/kernel", kernel->modules);
 	nftw(path, index_one, 32, FTW_PHYS);
 	free(path);
 	path = text("%s/modules.builtin", kernel->modules);

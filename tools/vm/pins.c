@@ -16,9 +16,10 @@ __asm__(".pushsection .rodata\n"
 	".byte 0\n"
 	".popsection\n");
 
-const struct pin *pin_get(size_t i)
+static struct pin pins[MAX_PINS], source;
+
+static size_t pins_read(void)
 {
-	static struct pin pins[MAX_PINS];
 	static size_t n;
 	const char *p;
 
@@ -27,9 +28,24 @@ const struct pin *pin_get(size_t i)
 		struct pin *pin = &pins[n];
 
 		/* sscanf() would take an empty line for white space and go on to the next. */
-		if (*p != '#' && *p != '\n' && sscanf(p, "%15s %23s %31s %63s", pin->series,
-						   pin->version, pin->suite, pin->release) == 4)
+		if (*p == '#' || *p == '\n' || sscanf(p, "%15s %23s %31s %63s", pin->series,
+						    pin->version, pin->suite, pin->release) != 4)
+			continue;
+		if (strcmp(pin->series, "source"))
 			n++;
+		else
+			source = *pin;
 	}
-	return i < n ? &pins[i] : NULL;
+	return n;
+}
+
+const struct pin *pin_get(size_t i)
+{
+	return i < pins_read() ? &pins[i] : NULL;
+}
+
+const struct pin *pin_source(void)
+{
+	pins_read();
+	return &source;
 }

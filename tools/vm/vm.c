@@ -162,7 +162,7 @@ int vm_run(const struct vm_options *opt, char **argv)
 	if (ret)
 		return ret;
 	signals_hold();
-	ret = kernel_get(opt->kernel, &kernel);
+	ret = kernel_get(opt->kernel, opt->tree, &kernel);
 	if (ret || interrupted())
 		goto cleanup;
 	accel = opt->icount ? ACCEL_ICOUNT : accel_choose(kernel);

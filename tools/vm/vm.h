@@ -14,6 +14,7 @@ struct vm_cpus {
 /* What to boot, and what to carry in and out (docs/mmscope-vm.1). All pointers are borrowed. */
 struct vm_options {
 	const char *kernel;		/* K; NULL: the newest pinned */
+	const char *tree;		/* where kernel/build is; NULL: to be found */
 	struct vm_cpus cpus;
 	uint64_t memory;		/* bytes */
 	uint64_t numa;			/* nodes */
