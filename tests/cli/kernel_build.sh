@@ -237,7 +237,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=9m none "$1" && MMSCOPE_CACHE=$1 "$2" vanilla' \
 		sh "$TMPDIR/small" "$tree/kernel/build" >"$out" 2>"$err" </dev/null
 	status=$?
-	check 'a disk that is too small' fails 'small/build: [89]M free, .*M are needed; MMSCOPE_CACHE'
+	check 'a small disk' fails 'small/build: [89]M free, .*M are needed; MMSCOPE_CACHE'
 else
 	n=$((n + 1))
 	echo "ok $n - a disk that is too small # SKIP mounting needs root"
