@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{ "diff", cmd_diff, "compare two recordings, with a verdict" },
 	{ "check", cmd_check, "hold expectations against a recording or a command" },
 	{ "probes", cmd_probes, "what can be observed on a kernel, and why not" },
+	{ "audit", cmd_audit, "which mappings of a kernel can never batch" },
 	{ "bench", cmd_bench, "run a built-in workload of exactly known work" },
 	{ "vm", cmd_vm, "run a command under another kernel in a VM" },
 	{ "list", cmd_list, "metrics and labels" },

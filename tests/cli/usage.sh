@@ -152,6 +152,19 @@ word
 --exact=1
 EOT
 
+command=audit rows <<'EOT'
+word
+-- true
+--nothing
+-Z
+--kernel
+--kernel %E
+--module
+--module exfat
+--module %E --kernel 6.1
+--json=1
+EOT
+
 command=list rows <<'EOT'
 word
 %E

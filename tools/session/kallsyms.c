@@ -100,3 +100,118 @@ int kallsyms_names(const char *path, const uint64_t *address, char **name, size_
 	fclose(f);
 	return 0;
 }
+
+static int by_address(const void *pa, const void *pb)
+{
+	const struct symbol *a = pa, *b = pb;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* One line, in place: "ffffffff81000000 T name\t[module]". */
+static bool parse_symbol(char *line, struct symbol *s)
+{
+	char *p, *end;
+
+	s->address = strtoull(line, &p, 16);
+	if (p == line || p[0] != ' ' || !p[1] || p[2] != ' ')
+		return false;
+	s->type = p[1];
+	s->name = p + 3;
+	end = p + 3 + strcspn(p + 3, "\t ");
+	s->module = NULL;
+	p = strchr(end, '[');
+	if (*end)
+		*end = 0;
+	if (p) {
+		s->module = p + 1;
+		p[strcspn(p, "]")] = 0;
+	}
+	return *s->name;
+}
+
+static char *read_all(const char *path, size_t *size)
+{
+	size_t n, room = 1 << 20;
+	char *text = malloc(room), *grown;
+	FILE *f = text ? fopen(path, "re") : NULL;
+	int e;
+
+	*size = 0;
+	if (!f) {
+		free(text);
+		return NULL;
+	}
+	while ((n = fread(text + *size, 1, room - *size - 1, f))) {
+		*size += n;
+		if (*size < room - 1)
+			continue;
+		room *= 2;
+		grown = realloc(text, room);
+		if (!grown)
+			break;
+		text = grown;
+	}
+	e = ferror(f) ? errno : n ? ENOMEM : 0;
+	fclose(f);
+	if (e) {
+		free(text);
+		errno = e;
+		return NULL;
+	}
+	text[*size] = 0;
+	return text;
+}
+
+int symbols_read(struct symbols *s, const char *path)
+{
+	char *line, *next;
+	size_t size, lines = 1;
+
+	*s = (struct symbols){ 0 };
+	s->text = read_all(path, &size);
+	if (!s->text)
+		return -1;
+	for (line = s->text; (line = memchr(line, '\n', s->text + size - line)); line++)
+		lines++;
+	s->sym = malloc(lines * sizeof(*s->sym));
+	if (!s->sym)
+		return -1;
+	for (line = s->text; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		if (*next)
+			*next++ = 0;
+		if (parse_symbol(line, &s->sym[s->n]))
+			s->n++;
+	}
+	if (!s->n) {
+		errno = EINVAL;
+		return -1;
+	}
+	qsort(s->sym, s->n, sizeof(*s->sym), by_address);
+	return 0;
+}
+
+void symbols_free(struct symbols *s)
+{
+	free(s->sym);
+	free(s->text);
+	*s = (struct symbols){ 0 };
+}
+
+const struct symbol *symbols_at(const struct symbols *s, uint64_t address)
+{
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->sym[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->n && s->sym[low].address == address ? &s->sym[low] : NULL;
+}

@@ -30,4 +30,23 @@ struct ksym *ksym_get(struct ksym *sym, size_t n, const char *name);
  */
 int kallsyms_names(const char *path, const uint64_t *address, char **name, size_t n);
 
+struct symbol {
+	uint64_t address;
+	const char *name, *module;	/* NULL: the kernel itself */
+	char type;			/* as nm(1) has it */
+};
+
+/* All symbols of a file, by address. */
+struct symbols {
+	struct symbol *sym;
+	size_t n;
+	char *text;
+};
+
+/* Returns as above; addresses that are hidden are 0. To be freed in any case. */
+int symbols_read(struct symbols *s, const char *path);
+void symbols_free(struct symbols *s);
+/* The first symbol of exactly this address; those after it may have it, too. NULL: none. */
+const struct symbol *symbols_at(const struct symbols *s, uint64_t address);
+
 #endif

@@ -18,9 +18,6 @@
 #include "session/kallsyms.h"
 #include "session/plan.h"
 
-#define KALLSYMS	"/proc/kallsyms"
-#define BTF_PATH	"/sys/kernel/btf/vmlinux"
-
 static const char *const program_names[EVENT_MAX] = {
 #define PROGRAM_NAME(eid, ...)	[EVENT_##eid] = #eid,
 	EVENTS(PROGRAM_NAME)
@@ -142,7 +139,7 @@ static int try_kprobe(const char *symbol)
 	return 0;
 }
 
-static bool locked_down(void)
+bool plan_locked_down(void)
 {
 	char text[128] = "";
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
@@ -281,7 +278,7 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		p->kprobe[i] = try_kprobe(symbol) ?: 1;
 	if (p->kprobe[i] == 1)
 		return MECH_KPROBE;
-	if (locked_down())
+	if (plan_locked_down())
 		snprintf(reason, size, "%s%slockdown forbids kprobes", why, *why ? "; " : "");
 	else if (p->kprobe[i] == -EINVAL)
 		snprintf(reason, size, "notrace: the function cannot be patched");

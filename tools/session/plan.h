@@ -8,6 +8,9 @@
 #include "bpf/shared.h"
 #include "data/run.h"
 
+#define KALLSYMS	"/proc/kallsyms"
+#define BTF_PATH	"/sys/kernel/btf/vmlinux"
+
 #define EVENT_SYMBOLS	3	/* most symbols that one event attaches to */
 
 enum mechanism { MECH_NONE, MECH_FENTRY, MECH_KPROBE, MECH_TP_BTF };
@@ -74,6 +77,9 @@ void plan_memory(struct plan_memory *mem, bool by);
 /* Where each metric's slot 0 is in its storage. */
 void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
 		  unsigned int *times);
+
+/* Is the running kernel locked down so far that programs may not read its memory? */
+bool plan_locked_down(void);
 
 /*
  * Why a trampoline on a function was refused: err is the positive errno of
