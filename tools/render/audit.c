@@ -104,7 +104,7 @@ int audit_text(FILE *f, const struct audit *a, const struct view *view)
 		if (audit_count(a, i))
 			print_class(f, a, view, i);
 	if (a->nots)
-		fputs("\nNamed like one, but not told to be one\n", f);
+		fputs("\nNamed like one, and not taken for one\n", f);
 	for (i = 0; i < a->nots; i++) {
 		full_name(name, sizeof(name), a->not[i].name, a->not[i].module);
 		fprintf(f, "%s: %s\n", name, a->not[i].reason);
