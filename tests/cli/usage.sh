@@ -243,6 +243,11 @@ word
 -n 0
 -n x
 --overwrite=1
+--present
+--present=1
+--present -b file
+--present -b memfd --touch beyond
+--present -b shmem --touch fork
 --json=1
 --oracle=1
 EOT

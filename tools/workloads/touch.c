@@ -27,7 +27,7 @@ struct touch {
 	/* As asked for. */
 	const char *backing, *touch, *by, *pattern, *path;
 	uint64_t size, thp, threads;
-	bool overwrite;
+	bool overwrite, present;
 
 	/* Derived. */
 	bool shared, in_file, memfd, sysv, random, cow, fork, beyond, write, populate_write;
@@ -93,6 +93,10 @@ static int check_combination(struct touch *t)
 		err("--by", "--touch fork touches no page: it goes with access only");
 		return EXIT_USAGE;
 	}
+	if (t->present && (!t->shared || t->in_file || t->beyond || t->fork)) {
+		err("--present", "goes with --touch read or write of shmem, memfd or sysv_shm only");
+		return EXIT_USAGE;
+	}
 	if (t->beyond && (!t->memfd || t->threads > 1)) {
 		err("--touch", "beyond goes with --backing memfd and one thread");
 		return EXIT_USAGE;
@@ -140,6 +144,8 @@ static int parse(struct touch *t, int argc, char **argv)
 		  &t->threads, .min = 1, .max = TEAM_MAX },
 		{ "overwrite", 0, OPT_FLAG, NULL, "permit --touch write to change FILE",
 		  .dest = &t->overwrite },
+		{ "present", 0, OPT_FLAG, NULL, "shared memory whose pages are there, but not mapped",
+		  .dest = &t->present },
 		BENCH_OPTIONS(&t->bench),
 		{ 0 }
 	};
@@ -176,7 +182,7 @@ static int parse(struct touch *t, int argc, char **argv)
 	t->beyond = !strcmp(t->touch, "beyond");
 	t->reach = !strcmp(t->by, "gup") ? REACH_GUP :
 		   !strcmp(t->by, "populate") ? REACH_POPULATE : REACH_ACCESS;
-	t->prepared = t->cow || t->fork;
+	t->prepared = t->cow || t->fork || t->present;
 	/* A private file page is copied because it is the file's, without a child. */
 	t->held = t->cow && !t->in_file;
 	t->write = t->cow || !strcmp(t->touch, "write");
@@ -376,6 +382,11 @@ static int prepare(void *ctx)
 	t->populating = true;
 	team_run(t->team);
 	t->populating = false;
+	/* Of shared memory only the entries go; the pages stay with the file. */
+	if (t->present && madvise(t->base, t->len, MADV_DONTNEED)) {
+		err("--present", "MADV_DONTNEED: %s", strerror(errno));
+		return EXIT_INTERNAL;
+	}
 	if (t->held && child_fork_holding(t->child))
 		return fork_failed("cannot fork a child to share the pages with");
 	return 0;
@@ -441,6 +452,8 @@ static void describe(struct touch *t)
 	bench_param_number(b, "threads", t->threads);
 	if (t->thp)
 		bench_param_number(b, "thp", t->thp);
+	if (t->present)
+		bench_param_text(b, "pages", "present");
 }
 
 /* Only reads of cached file pages go around, and only one thread's in a known order. */
@@ -449,7 +462,7 @@ static void count_windows(struct touch *t)
 	struct bench *b = &t->bench;
 	uint64_t i;
 
-	if (!b->oracle || !t->in_file || strcmp(t->touch, "read") || t->threads > 1)
+	if (!b->oracle || !(t->in_file || (t->present && !t->sysv)) || strcmp(t->touch, "read") || t->threads > 1)
 		return;
 	b->windows = calloc(b->repeats, sizeof(*b->windows));
 	for (i = 0; b->windows && i < b->repeats; i++)
