@@ -94,6 +94,41 @@ ENTRY_BODY_5(PTE_INSTALL)
 }
 ENTRY_PROGRAMS_5(PTE_INSTALL)
 
+/*
+ * vmf_set_run(vmf, pages, nr, addr) of the arraymap series. It may go on beyond the
+ * window that was asked for, and a write comes here without ->map_pages: what it
+ * installs there it has asked for itself.
+ */
+ENTRY_BODY(RUN_INSTALL)
+{
+	struct task_state *st = state_find();
+	u64 end = a3 + (a2 << page_shift);
+	u32 slot, nr = a2, asked = nr;
+
+	if (!st)
+		return;
+	if (!st->active) {
+		count_trust(TRUST_UNMATCHED);
+		return;
+	}
+	slot = backing_slot(st->backing);
+	if (st->window_end) {
+		asked = 0;
+		if (end > st->window_end) {
+			asked = (end - st->window_end) >> page_shift;
+			st->window_end = end;
+		}
+		st->window_ptes += nr;
+		st->window_inside += nr;
+	} else {
+		count(METRIC_FAULT_AROUND_MAPPED, slot, nr);
+	}
+	if (asked)
+		count(METRIC_FAULT_AROUND_ASKED, slot, asked);
+	install_in_fault(st, METHOD_FAULT_AROUND, nr, false);
+}
+ENTRY_PROGRAMS(RUN_INSTALL)
+
 static __always_inline void pmd_mapped(struct task_state *st, bool inferred)
 {
 	u32 slot = attempt_slot(st->backing, st->trigger);

@@ -186,6 +186,8 @@ def switches():
 
 def test_eager():
     for args, n in ((["arraymap", "--touch", "none"], 0),
+                    (["arraymap", "--touch", "one"], 1),
+                    (["arraymap", "--touch", "fork"], 2048),
                     (["arraymap", "--touch", "read"], 2048),
                     (["arraymap", "--touch", "write", "--populate"], 2048),
                     (["arraymap", "--touch", "none", "--populate"], 0)):
@@ -193,7 +195,7 @@ def test_eager():
             # Populated by mmap: none; lazily: none untouched, at most one a page.
             most = d["map_pages"] * REPEAT if touched or "--populate" in args else 0
             return 0 <= d["minflt"] <= most
-        present = {"present": 2048} if n or "--populate" in args else {}
+        present = {"present": 2048} if n > 1 or "--populate" in args else {}
         verify("bench " + " ".join(args), args + ["--oracle", "--size", str(2048 * PAGE)],
                pages=n, map_pages=2048, minflt=minflt_of, **present)
     n = 2 + 2 * (1 << 20) // PAGE
@@ -330,6 +332,15 @@ def test_environment():
     d = json.loads(p.stdout)
     want = [[k, str(sorted(d[k])[2]), "ns", "lower"] for k in ("mmap_ns", "touch_ns", "munmap_ns")]
     result("MMSCOPE_VALUES_FD gets the medians", None if lines == want else f"{lines}\n{want}")
+    r, w = os.pipe()
+    p = bench("touch", "--oracle", "--json", "--repeat", "3", pass_fds=(w,),
+              env=dict(os.environ, MMSCOPE_VALUES_FD=str(w)))
+    os.close(w)
+    with os.fdopen(r) as f:
+        last = f.read().splitlines()[-1].split()
+    most = max(json.loads(p.stdout)["rss_kib"])
+    result("with --oracle also the largest RSS", None if most >= 8192 and
+           last == ["rss_kib", str(most), "KiB", "lower"] else f"{last}, {most}")
     with open("/dev/full", "wb") as full:
         p = bench("touch", pass_fds=(full.fileno(),),
                   env=dict(os.environ, MMSCOPE_VALUES_FD=str(full.fileno())))

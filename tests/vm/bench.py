@@ -27,8 +27,10 @@ TOUCH = (
     ("--thp 64K --backing memfd", 512, 32), ("--backing file --touch read", 512, "windows"),
     ("--backing file-private --touch read --pattern random", 512, "windows"),
 )
-ARRAY = (("--touch none", 0), ("--touch read", PAGES), ("--touch write", PAGES),
-         ("--touch none --populate", 0))
+# Arguments, pages that a repeat touches, faults and present pages where they come lazily.
+ARRAY = (("--touch none", 0, 0, 0), ("--touch one", 1, 1, 1), ("--touch read", PAGES, PAGES, PAGES),
+         ("--touch write", PAGES, PAGES, PAGES), ("--touch fork", PAGES, 0, PAGES),
+         ("--touch none --populate", 0, PAGES, PAGES))
 
 SETTINGS = "cat /sys/kernel/mm/transparent_hugepage/*enabled"
 
@@ -36,7 +38,7 @@ SETTINGS = "cat /sys/kernel/mm/transparent_hugepage/*enabled"
 def script(kernel):
     """One line of output for each workload, between the settings before and after."""
     runs = [f"touch --size 2M {args}" for args, _, _ in touches(kernel)]
-    runs += [f"arraymap --size 2M {args}" for args, _ in ARRAY]
+    runs += [f"arraymap --size 2M {args}" for args, *_ in ARRAY]
     runs += ["ringbuf", "io_uring"]
     lines = [f"mmscope bench {run} --oracle --json -n {REPEAT} || echo" for run in runs]
     return "\n".join([f"echo $({SETTINGS})", *lines, f"echo $({SETTINGS})"])
@@ -98,10 +100,9 @@ for kernel in KERNELS:
     for args, pages, minflt in touches(kernel):
         compare(f"{kernel}: touch {args}", next(out, ""), pages, minflt, None)
     lazy = kernel == "7.3"
-    for args, pages in ARRAY:
-        filled = PAGES if pages or "--populate" in args else 0
-        compare(f"{kernel}: arraymap {args}", next(out, ""), pages, filled if lazy else 0,
-                filled if lazy else PAGES)
+    for args, pages, minflt, present in ARRAY:
+        compare(f"{kernel}: arraymap {args}", next(out, ""), pages, minflt if lazy else 0,
+                present if lazy else PAGES)
     compare(f"{kernel}: ringbuf", next(out, ""), 2 + 2 * (1 << 20) // 4096, 0, None)
     compare(f"{kernel}: io_uring", next(out, ""), None, 0, None)
     result(f"{kernel}: huge page settings are put back",

@@ -23,6 +23,8 @@
 	  "handle_mm_fault", "a fault's attempt ends")					\
 	X(PTE_INSTALL,	"PTE install",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "set_pte_range,do_set_pte", "PTEs of page-cache pages installed (6.6 renamed it)") \
+	X(RUN_INSTALL,	"run install",	ENTRY,	FIRST,	USEFUL, "bpf_map_ops.map_mmap_pages",	\
+	  "vmf_set_run", "PTEs of a run of pages installed (series arraymap)")	\
 	X(ANON_INSTALL,	"anon install",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "folio_add_new_anon_rmap,page_add_new_anon_rmap", "a new anonymous folio mapped") \
 	X(COW_FAULT,	"write-protect fault", ENTRY, FIRST, USEFUL, "",		\

@@ -27,8 +27,9 @@
 #define EVENT_BIT(e)	(1ULL << (e))
 #define EV(x)	EVENT_BIT(EVENT_##x)
 
+#define INSTALLS	(EV(PTE_INSTALL) | EV(RUN_INSTALL))
 #define NAMES_TRIGGER	(EV(POPULATE) | EV(POPULATE_END))
-#define NAMES_METHOD	(NAMES_TRIGGER | EV(PTE_INSTALL) | EV(ANON_INSTALL) | EV(MAP_PAGES) | \
+#define NAMES_METHOD	(NAMES_TRIGGER | INSTALLS | EV(ANON_INSTALL) | EV(MAP_PAGES) | \
 			 EV(MAP_PAGES_END) | EV(COW_FAULT) | EV(PMD_FILE) | EV(PMD_ANON) | \
 			 EV(BPF_MMAP) | EV(BPF_MMAP_END) | EV(ARRAY_MMAP))
 
@@ -56,17 +57,17 @@
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), 0,	\
 	  "one call of handle_mm_fault, of faults that took several or failed, by outcome") \
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | INSTALLS | \
 	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
 	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
 	  "page-table entries installed by faults and at mmap time")		\
 	X(PTES_PER_HOLD, "ptes_per_hold", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
+	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | INSTALLS | \
 	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
 	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
 	  "PTEs installed per acquisition of the page-table lock")		\
 	X(PTES_PER_FAULT, "ptes_per_fault", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(PTE_INSTALL) | \
+	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | INSTALLS | \
 	  EV(ANON_INSTALL) | EV(PTE_LOCK), NAMES_METHOD,	\
 	  "PTEs installed per logical fault that installed any")		\
 	X(PMD_MAPS, "pmd_maps", FAULT, COUNTER, "maps", ATTEMPT,		\
@@ -74,15 +75,15 @@
 	  EV(ANON_INSTALL), NAMES_TRIGGER,					\
 	  "huge pages mapped by one PMD entry")					\
 	X(FAULT_AROUND_ASKED, "fault_around_asked", FAULT, COUNTER, "pages", BACKING, \
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES), 0,	\
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(RUN_INSTALL), 0, \
 	  "pages of the windows that fault-around was asked for")		\
 	X(FAULT_AROUND_MAPPED, "fault_around_mapped", FAULT, COUNTER, "ptes", BACKING, \
 	  HIGHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
-	  EV(PTE_INSTALL), 0,	\
+	  INSTALLS, 0,	\
 	  "PTEs that fault-around installed (a large folio may exceed its window)") \
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
-	  EV(PTE_INSTALL) | EV(MAP_PAGES_READ), 0,	\
+	  INSTALLS | EV(MAP_PAGES_READ), 0,	\
 	  "PTEs of the windows that were present already")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };

@@ -13,6 +13,7 @@
 #include "data/status.h"
 #include "data/err.h"
 #include "workloads/bpfmap.h"
+#include "workloads/memory.h"
 #include "workloads/workload.h"
 
 #define WARM_UP_PAGES 16
@@ -21,8 +22,16 @@ struct arraymap {
 	struct bench bench;
 	uint64_t size, full_pages, pages;
 	const char *touch;
-	bool populate, read, write;
+	bool populate, write;
+	uint64_t touched;	/* pages of the current laps */
 	size_t page_size;
+
+	/* --touch fork: mapped and touched before the region. */
+	bool fork;
+	struct child *child;
+	int fd;
+	char *base;
+	uint64_t mmap_ns;
 };
 
 int bpfmap_failed(const char *bench, const char *what)
@@ -42,42 +51,98 @@ static void resize(void *ctx, bool warm_up)
 	struct arraymap *a = ctx;
 
 	a->pages = warm_up && a->full_pages > WARM_UP_PAGES ? WARM_UP_PAGES : a->full_pages;
+	a->touched = !strcmp(a->touch, "none") ? 0 : !strcmp(a->touch, "one") ? 1 : a->pages;
+}
+
+static int map(struct arraymap *a)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	uint64_t begin;
+
+	/* A value is a page, so that the array is exactly as long as the mapping. */
+	a->fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "mmscope_array", 4, a->page_size, a->pages,
+			       &opts);
+	if (a->fd < 0)
+		return bpfmap_failed("bench arraymap", "create a BPF array");
+	begin = now_ns();
+	a->base = mmap(NULL, a->pages * a->page_size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | (a->populate ? MAP_POPULATE : 0), a->fd, 0);
+	a->mmap_ns = now_ns() - begin;
+	if (a->base != MAP_FAILED)
+		return EXIT_OK;
+	close(a->fd);
+	return bpfmap_failed("bench arraymap", "map a BPF array");
+}
+
+static int unmap(struct arraymap *a, struct lap *lap)
+{
+	size_t len = a->pages * a->page_size;
+	uint64_t begin;
+	int ret;
+
+	lap->mmap_ns = a->mmap_ns;
+	ret = bench_oracle(&a->bench, lap, a->base, len);
+	begin = now_ns();
+	munmap(a->base, len);
+	lap->munmap_ns = now_ns() - begin;
+	close(a->fd);
+	return ret;
 }
 
 static int lap(void *ctx, struct lap *lap)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	struct arraymap *a = ctx;
-	size_t len = a->pages * a->page_size;
-	int fd, ret = EXIT_OK;
 	uint64_t begin;
-	char *p;
+	int ret = map(a);
 
-	/* A value is a page, so that the array is exactly as long as the mapping. */
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "mmscope_array", 4, a->page_size, a->pages, &opts);
-	if (fd < 0)
-		return bpfmap_failed("bench arraymap", "create a BPF array");
-
-	begin = now_ns();
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | (a->populate ? MAP_POPULATE : 0), fd, 0);
-	lap->mmap_ns = now_ns() - begin;
-	if (p == MAP_FAILED) {
-		ret = bpfmap_failed("bench arraymap", "map a BPF array");
-		goto cleanup;
-	}
-	if (a->read || a->write) {
+	if (ret)
+		return ret;
+	if (a->touched) {
 		begin = now_ns();
-		touch_all(p, a->pages, a->write);
+		touch_all(a->base, a->touched, a->write);
 		lap->touch_ns = now_ns() - begin;
 	}
-	ret = bench_oracle(&a->bench, lap, p, len);
-	begin = now_ns();
-	munmap(p, len);
-	lap->munmap_ns = now_ns() - begin;
-cleanup:
-	close(fd);
+	return unmap(a, lap);
+}
+
+/* What fork() copies, or leaves to be faulted in, was written. */
+static int prepare(void *ctx)
+{
+	struct arraymap *a = ctx;
+	int ret = map(a);
+
+	if (!ret)
+		touch_all(a->base, a->touched, true);
 	return ret;
+}
+
+static int fork_failed(const char *what)
+{
+	err("bench arraymap", "%s: %s", what, errno == ECHILD ? "it was killed" : strerror(errno));
+	return EXIT_INTERNAL;
+}
+
+static int lap_fork(void *ctx, struct lap *lap)
+{
+	struct arraymap *a = ctx;
+	unsigned long minflt;
+	uint64_t begin;
+	int ret;
+
+	begin = now_ns();
+	ret = child_fork(a->child);
+	lap->touch_ns = now_ns() - begin;
+	if (ret)
+		return fork_failed("cannot fork");
+	if (child_wait(a->child, &minflt))
+		return fork_failed("waiting for the child");
+	lap->child_minflt = minflt;
+	return unmap(a, lap);
+}
+
+static int finish(void *ctx)
+{
+	return EXIT_OK;
 }
 
 int workload_arraymap(int argc, char **argv)
@@ -89,7 +154,7 @@ int workload_arraymap(int argc, char **argv)
 		{ "size", 's', OPT_SIZE, "BYTES", "size of the array (8M)", &a.size,
 		  .min = 1, .max = 1ull << 31 },
 		{ "touch", 0, OPT_CHOICE, "HOW", "what is done to each page (read)", &a.touch,
-		  .choices = "none|read|write" },
+		  .choices = "none|one|read|write|fork" },
 		{ "populate", 0, OPT_FLAG, NULL, "map with MAP_POPULATE", .dest = &a.populate },
 		BENCH_OPTIONS(b),
 		{ 0 }
@@ -118,18 +183,27 @@ int workload_arraymap(int argc, char **argv)
 	}
 	if (bench_check_size("--size", a.size))
 		return EXIT_USAGE;
-	a.read = !strcmp(a.touch, "read");
 	a.write = !strcmp(a.touch, "write");
+	a.fork = !strcmp(a.touch, "fork");
 	a.full_pages = a.size / a.page_size;
+	resize(&a, false);
 	b->map_pages = a.full_pages;
-	b->pages = a.read || a.write ? a.full_pages : 0;
+	b->pages = a.touched;
 	bench_param_text(b, "touch", a.touch);
 	bench_param_text(b, "populate", a.populate ? "yes" : "no");
 	bench_param_number(b, "size", a.size);
 
+	if (a.fork) {
+		ops = (struct lap_ops){ .resize = resize, .prepare = prepare, .finish = finish,
+					.lap = lap_fork };
+		a.child = child_new();
+		if (!a.child)
+			return fork_failed("cannot prepare to fork");
+	}
 	ret = bench_measure(b, &ops, &a);
 	if (!ret)
 		ret = bench_report(b);
+	child_free(a.child);
 	bench_free(b);
 	return ret;
 }

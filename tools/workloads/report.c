@@ -267,12 +267,16 @@ static void print_text(const struct bench *b, uint64_t *room)
 
 static int write_values(const struct bench *b, uint64_t *room)
 {
+	static const struct column rss = { "rss_kib", "rss_kib", LAP(oracle.rss_kib) };
 	const struct column *c;
 
 	for (c = times; c->key; c++)
 		if (values_write(c->key, column_spread(b, c, room).median, "ns", "lower"))
 			return -1;
-	return 0;
+	if (!b->reader)
+		return 0;
+	/* Never more than so much: the largest of all repeats. */
+	return values_write(rss.key, column_spread(b, &rss, room).max, "KiB", "lower");
 }
 
 int bench_report(struct bench *b)
