@@ -46,10 +46,8 @@ line()
 kernel()
 {
 	k=$1 kind=$2
-	lazy-batched)
-		echo 'fault_refused\{backing=bpf_array,reason=no_map_pages\} == 2048'
-		;;
-		-- sh -c 'for touch in read write; do
+	"$mmscope" vm --kernel "$k" --get "/tmp/read:$TMPDIR/read" \
+		--get "/tmp/write:$TMPDIR/write" -- sh -c 'for touch in read write; do
 			mmscope record --exact -o /tmp/$touch -- mmscope bench arraymap \
 				--size 8M --touch $touch --oracle -n 1 || exit
 		done' >"$out" 2>&1 </dev/null
