@@ -26,6 +26,14 @@ enum task_role {
 	ROLE_TARGET,
 };
 
+/* Starts a task's state; the loader writes it. */
+struct task_mark {
+	unsigned char role;
+	unsigned char whole;	/* of a process's first thread: the others are targets, too */
+	unsigned char alone;	/* its children are not */
+	unsigned char pad;
+};
+
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX
 #define BY_OTHER	(BY_SLOTS - 1)	/* for what comes when the others are taken */

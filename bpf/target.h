@@ -16,7 +16,10 @@ const volatile __u16 slot_of[SLOT_TOTAL];		/* raw label combination -> dense slo
 const volatile __u32 metric_base[METRIC_MAX];	/* counters or histogram of slot 0 */
 const volatile __u64 known_ops[KNOWN_OPS_MAX];	/* addresses of vm_operations_structs */
 const volatile __u8 known_ops_backing[KNOWN_OPS_MAX];
-const volatile bool observe_all;		/* every task, not only targets */
+const volatile bool observe_all;		/* every task that fits, not only marked ones */
+const volatile bool observe_cgroup;		/* fits: it is in the cgroup, or below */
+const volatile bool observe_comm;		/* fits: it has this name */
+const volatile __u64 target_comm[2];
 const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
@@ -33,7 +36,7 @@ __u64 array_ops;			/* vm_ops of a BPF array that was mapped */
 __u32 by_used;				/* slots of the open label in use */
 
 struct task_state {
-	u8 role;		/* first: the loader writes it */
+	struct task_mark mark;	/* first */
 	/* the attempt in progress */
 	u8 active, backing, trigger;
 	u32 flags;		/* FAULT_FLAG_ */
@@ -70,6 +73,13 @@ struct {
 	__type(key, int);
 	__type(value, struct task_state);
 } tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} cgroup SEC(".maps");
 
 struct counters {
 	u64 value[COUNTERS_MAX];
@@ -322,7 +332,20 @@ static __always_inline struct task_state *state_find(void)
 	if (!observing)
 		return 0;
 	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
-	return st && st->role == ROLE_TARGET ? st : 0;
+	return st && st->mark.role == ROLE_TARGET ? st : 0;
+}
+
+/* When every task is asked: is the current one meant? It may be so from now on only. */
+static __always_inline bool task_fits(void)
+{
+	u64 comm[2];
+
+	if (observe_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+		return false;
+	if (!observe_comm)
+		return true;
+	bpf_get_current_comm(comm, sizeof(comm));
+	return comm[0] == target_comm[0] && comm[1] == target_comm[1];
 }
 
 /* The same, made when every task is a target. For events that start something. */
@@ -334,13 +357,20 @@ static __always_inline struct task_state *state_get(void)
 		return state_find();
 	if (!observing)
 		return 0;
+	if ((observe_cgroup || observe_comm) && !task_fits()) {
+		/* It did before: what it starts now has no end that counts. */
+		st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+		if (st)
+			st->mark.role = ROLE_NONE;
+		return 0;
+	}
 	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0,
 				  BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!st) {
 		count_trust(TRUST_LOST);
 		return 0;
 	}
-	st->role = ROLE_TARGET;
+	st->mark.role = ROLE_TARGET;
 	return st;
 }
 
@@ -357,13 +387,41 @@ int FORK__tp_btf(u64 *ctx)
 	if (observe_all)
 		return 0;
 	st = bpf_task_storage_get(&tasks, parent, 0, 0);
-	if (!st || st->role == ROLE_NONE)
+	if (!st || st->mark.role == ROLE_NONE || st->mark.alone)
 		return 0;
 	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (st)
-		st->role = ROLE_TARGET;
+		st->mark.role = ROLE_TARGET;
 	else
 		count_trust(TRUST_LOST);
+	return 0;
+}
+
+__u32 mark_only;	/* mark who is visited, and not its children */
+__u32 marked;
+
+/* Visits tasks that run already: each, or one that the loader names. */
+SEC("iter/task")
+int mark_tasks(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1];
+	struct task_state *st;
+
+	if (!task)
+		return 0;	/* the end */
+	if (!mark_only) {
+		st = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
+		if (!st || !st->mark.whole)
+			return 0;
+	}
+	st = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!st) {
+		count_trust(TRUST_LOST);
+	} else if (st->mark.role != ROLE_TARGET) {
+		st->mark.role = ROLE_TARGET;
+		st->mark.alone = mark_only;
+		marked++;
+	}
 	return 0;
 }
 

@@ -18,6 +18,8 @@
 
 struct fault_options {
 	bool all, json, exact;
+	struct option_list pids, tids;
+	const char *cgroup, *comm;
 	double duration, interval;
 	const char *format, *by, *control, *output;
 };
@@ -78,8 +80,14 @@ static int check_options(const struct fault_options *o, bool dashes, char **comm
 		err("%s", "put -- before the command", *command);
 		return EXIT_USAGE;
 	}
-	if (!*command && !o->all) {
-		err("fault", "nothing to observe: give -- CMD, or -a for the whole system");
+	if (*command && (o->pids.n || o->tids.n)) {
+		err("%s", "does not go with a command: observe one or the other",
+		    o->pids.n ? "-p" : "-t");
+		return EXIT_USAGE;
+	}
+	if (!*command && !o->all && !o->pids.n && !o->tids.n && !o->cgroup && !o->comm) {
+		err("fault", "nothing to observe: give -- CMD, -p PID, -t TID, --cgroup PATH, "
+		    "--comm NAME, or -a for the whole system");
 		return EXIT_USAGE;
 	}
 	if (o->interval && o->duration && o->interval > o->duration) {
@@ -89,19 +97,22 @@ static int check_options(const struct fault_options *o, bool dashes, char **comm
 	return 0;
 }
 
-static int run_fault(const struct fault_options *o, char **command, int control, int ack)
+static int run_fault(const struct fault_options *o, struct target *target, char **command,
+		     int control, int ack)
 {
-	struct session_options so = { .all = o->all, .interrupted = observe_interrupted,
+	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .by = o->by ? label_by_name(o->by) : 0 };
 	struct report r = { .json = o->json, .one_line = o->interval > 0 };
 	struct observe_options oo = {
-		.command = *command ? command : NULL,
+		.command = *command ? command : NULL, .target = target,
 		.duration = o->duration, .interval = o->interval,
 		.control = control, .ack = ack,
 		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
 		.report = print, .arg = &r,
 	};
-	struct plan_options po = { .exact = o->exact, .quick = true };
+	struct plan_options po = { .exact = o->exact, .quick = true,
+				   .unforked = !target_follows(target) &&
+					       (!*command || target->everyone) };
 	struct session *s = NULL;
 	struct plan plan;
 	const char *why;
@@ -157,7 +168,12 @@ int cmd_fault(int argc, char **argv)
 {
 	struct fault_options o = { .format = "text" };
 	const struct option_def defs[] = {
-		{ "all", 'a', OPT_FLAG, NULL, "the whole system, not only a command", &o.all },
+		{ "pid", 'p', OPT_LIST, "PID", "a process that runs (repeatable)", &o.pids },
+		{ "tid", 't', OPT_LIST, "TID", "a single thread (repeatable)", &o.tids },
+		{ "cgroup", 'c', OPT_STRING, "PATH", "who is in a cgroup, or in one below",
+		  &o.cgroup },
+		{ "comm", 0, OPT_STRING, "NAME", "threads while they have this name", &o.comm },
+		{ "all", 'a', OPT_FLAG, NULL, "the whole system", &o.all },
 		{ "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",
 		  &o.duration },
 		{ "interval", 'i', OPT_SECONDS, "SECONDS", "report what is new, again and again",
@@ -176,29 +192,40 @@ int cmd_fault(int argc, char **argv)
 		{ 0 }
 	};
 	const struct option_set set = {
-		"fault [OPTIONS] [-- CMD [ARGS]]",
+		"fault [TARGET] [OPTIONS] [-- CMD [ARGS]]",
 		"Count page faults, fault-around and PTE installs of CMD and all that it\n"
-		"starts: how many PTEs per hold of the page-table lock, and what was refused.",
+		"starts, or of others: how many PTEs per hold of the page-table lock, and what\n"
+		"was refused.",
 		defs,
 	};
-	int control = -1, ack = -1, rest, status;
+	int control = -1, ack = -1, rest, status = EXIT_USAGE;
+	struct target target;
 	bool dashes;
 
 	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
 	case OPTIONS_HELP:
-		return EXIT_OK;
+		status = EXIT_OK;
+		goto cleanup;
 	case OPTIONS_BAD:
-		return EXIT_USAGE;
+		goto cleanup;
 	default:
 		break;
 	}
 	if (!strcmp(o.format, "json"))
 		o.json = true;
 	err_json(o.json);
-	status = check_options(&o, dashes, argv + rest);
-	if (status)
-		return status;
+	if (check_options(&o, dashes, argv + rest))
+		goto cleanup;
 	if (o.control && control_option(o.control, &control, &ack))
-		return EXIT_USAGE;
-	return run_fault(&o, argv + rest, control, ack);
+		goto cleanup;
+	if (target_open(&target, &(struct target_names){
+			.pid = o.pids.item, .pids = o.pids.n, .tid = o.tids.item,
+			.tids = o.tids.n, .cgroup = o.cgroup, .comm = o.comm, .all = o.all }))
+		goto cleanup;
+	status = run_fault(&o, &target, argv + rest, control, ack);
+	target_close(&target);
+cleanup:
+	option_list_free(&o.pids);
+	option_list_free(&o.tids);
+	return status;
 }

@@ -394,14 +394,16 @@ static int poll_timeout(uint64_t a, uint64_t b)
 static void loop(struct observation *o)
 {
 	while (!o->done) {
-		struct pollfd fd[4] = {
+		struct pollfd fd[5] = {
 			{ .fd = o->control.in, .events = POLLIN },
 			{ .fd = o->signals, .events = POLLIN },
 			{ .fd = o->timer, .events = POLLIN },
 			{ .fd = o->values.in, .events = POLLIN },
+			{ .fd = o->opts->target ? target_watch(o->opts->target) : -1,
+			  .events = POLLIN },
 		};
 
-		if (poll(fd, 4, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
+		if (poll(fd, 5, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
 			break;
 		if (fd[3].revents)
 			values_read(&o->values);
@@ -412,6 +414,8 @@ static void loop(struct observation *o)
 			on_signal(o);
 		if (fd[2].revents)
 			on_timer(o);
+		if (fd[4].revents && target_ended(o->opts->target))
+			o->done = true;
 		if (o->deadline && now_ns(CLOCK_MONOTONIC) >= o->deadline)
 			o->done = true;
 		if (o->running && o->kill_at && now_ns(CLOCK_MONOTONIC) >= o->kill_at)

@@ -14,6 +14,7 @@ struct observe_result {
 
 struct observe_options {
 	char **command;		/* NULL-terminated; NULL: until a signal or the duration */
+	struct target *target;	/* the session's: its end is the end; or NULL */
 	double duration;	/* seconds; 0: until the command ends */
 	double timeout;		/* seconds after which the command is killed; 0: never */
 	double interval;	/* seconds between reports; 0: one at the end */

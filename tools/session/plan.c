@@ -307,6 +307,11 @@ static void plan_one(struct planner *p, const struct event *e)
 	struct plan_event *pe = &p->plan->event[e->id];
 	char reason[160], first[224] = "", *save, *symbol, list[160];
 
+	if (e->id == EVENT_FORK && p->opts->unforked) {
+		pe->absent = true;
+		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
+		return;
+	}
 	if (!kernel_has(p, e->exists)) {
 		pe->absent = true;
 		snprintf(pe->reason, sizeof(pe->reason), "this kernel has none (no %s)", e->exists);
@@ -479,7 +484,8 @@ bool plan_essential(const struct plan *plan, const char **reason)
 	size_t i;
 
 	for (i = 0; i < EVENT_MAX; i++)
-		if (events[i].need == NEED_ESSENTIAL && plan->event[i].mech == MECH_NONE) {
+		if (events[i].need == NEED_ESSENTIAL && plan->event[i].mech == MECH_NONE &&
+		    !plan->event[i].absent) {
 			*reason = plan->event[i].reason;
 			return false;
 		}

@@ -28,6 +28,7 @@ struct plan_options {
 	const char *btf;	/* NULL: the running kernel's */
 	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
 	bool exact;		/* only mechanisms without observed loss */
+	bool unforked;		/* no target's children are followed */
 	/*
 	 * Do not try what session_open() will try anyway: attaching to twenty
 	 * functions twice is what starting costs. It plans again, with the tests,

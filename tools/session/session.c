@@ -14,10 +14,10 @@
 #include "data/err.h"
 #include "fault.skel.h"
 #include "session/counts.h"
+#include "session/mark.h"
 #include "session/session.h"
 
 #define PROGRAMS_MAX	(EVENT_MAX * EVENT_SYMBOLS)
-#define ROLE_OFFSET	0	/* of task_state.role */
 
 struct attached {
 	enum event_id event;
@@ -66,6 +66,8 @@ static int choose_programs(struct session *s)
 
 	bpf_object__for_each_program(prog, s->skel->obj)
 		bpf_program__set_autoload(prog, false);
+	if (s->opts.target && s->opts.target->tasks)
+		bpf_program__set_autoload(s->skel->progs.mark_tasks, true);
 
 	for (e = 0; e < EVENT_MAX; e++) {
 		struct plan_event *pe = &s->plan->event[e];
@@ -94,6 +96,11 @@ static int choose_programs(struct session *s)
 	return 0;
 }
 
+static bool observe_all(const struct session *s)
+{
+	return s->opts.target && s->opts.target->everyone;
+}
+
 /* The initial one has a fixed inode (include/linux/proc_ns.h: PROC_PID_INIT_INO). */
 #define INITIAL_PID_NS	0xeffffffcU
 
@@ -110,6 +117,7 @@ static void pid_namespace(struct fault *skel)
 static void configure(struct session *s)
 {
 	struct fault__rodata *ro = s->skel->rodata;
+	const struct target *target = s->opts.target;
 	const struct plan *plan = s->plan;
 	unsigned int counters, batches, times;
 	uint32_t base[METRIC_MAX] = { 0 };
@@ -120,7 +128,14 @@ static void configure(struct session *s)
 	memcpy((void *)ro->known_ops, plan->known_ops, sizeof(plan->known_ops));
 	memcpy((void *)ro->known_ops_backing, plan->known_ops_backing,
 	       sizeof(plan->known_ops_backing));
-	ro->observe_all = s->opts.all;
+	ro->observe_all = observe_all(s);
+	if (target && target->cgroup >= 0)
+		ro->observe_cgroup = true;
+	if (target && target->comm) {
+		ro->observe_comm = true;
+		/* The kernel keeps 15 bytes of a name (TASK_COMM_LEN). */
+		memcpy((void *)ro->target_comm, target->comm, strnlen(target->comm, 15));
+	}
 	if (s->opts.by >= LABEL_OPEN) {
 		ro->by_label = s->opts.by;
 		bpf_map__set_max_entries(s->skel->maps.by_counts, BY_SLOTS);
@@ -199,6 +214,33 @@ static int load(struct session *s)
 	return -1;
 }
 
+static struct marker marker(const struct session *s)
+{
+	return (struct marker){
+		.map = bpf_map__fd(s->skel->maps.tasks),
+		.value_size = bpf_map__value_size(s->skel->maps.tasks),
+		.visit = s->skel->progs.mark_tasks,
+		.only = &s->skel->bss->mark_only,
+		.marked = &s->skel->bss->marked,
+	};
+}
+
+static int choose_targets(struct session *s)
+{
+	struct target *t = s->opts.target;
+	struct marker m = marker(s);
+	uint32_t zero = 0;
+
+	if (!t)
+		return 0;
+	if (t->cgroup >= 0 && bpf_map_update_elem(bpf_map__fd(s->skel->maps.cgroup), &zero,
+						  &t->cgroup, BPF_ANY)) {
+		err("--cgroup", "the kernel does not take it: %s", strerror(errno));
+		return -1;
+	}
+	return t->tasks ? mark_targets(&m, t) : 0;
+}
+
 /* As session_open(); with a quick plan, *refused when it needs a thorough one. */
 static struct session *try_open(struct plan *plan, const struct session_options *opts,
 				bool *refused)
@@ -239,7 +281,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	});
 	if (!s->counts)
 		goto fail;
-	if (session_reset(s))
+	if (choose_targets(s) || session_reset(s))
 		goto fail;
 	return s;
 
@@ -291,10 +333,11 @@ void session_observe(struct session *s, bool on)
 
 int session_adopt(struct session *s, bool on)
 {
-	int map = bpf_map__fd(s->skel->maps.tasks), e;
-	char *state;
+	const struct task_mark parent = { .role = ROLE_PARENT };
+	struct marker m = marker(s);
+	int e;
 
-	if (s->opts.all)
+	if (observe_all(s))
 		return 0;
 	if (s->pidfd < 0) {
 		s->pidfd = syscall(SYS_pidfd_open, getpid(), 0);
@@ -304,22 +347,13 @@ int session_adopt(struct session *s, bool on)
 		}
 	}
 	if (!on) {
-		bpf_map_delete_elem(map, &s->pidfd);
+		bpf_map_delete_elem(m.map, &s->pidfd);
 		return 0;
 	}
-	state = calloc(1, bpf_map__value_size(s->skel->maps.tasks));
-	if (!state) {
-		err("session", "out of memory");
-		return -1;
-	}
-	state[ROLE_OFFSET] = ROLE_PARENT;
-	e = bpf_map_update_elem(map, &s->pidfd, state, BPF_ANY) ? errno : 0;
-	free(state);
-	if (e) {
+	e = mark_process(&m, s->pidfd, &parent);
+	if (e)
 		err("session", "cannot mark this process: %s", strerror(e));
-		return -1;
-	}
-	return 0;
+	return e ? -1 : 0;
 }
 
 /* bpf_link_info of a perf event, as far as needed: since 6.7 it tells misses. */

@@ -6,12 +6,14 @@
 
 #include "data/run.h"
 #include "session/plan.h"
+#include "session/target.h"
 
 /* Programs that are loaded and attached, and the counts that they made. */
 struct session;
 
 struct session_options {
-	bool all;		/* observe every task */
+	/* Whom to observe besides what is adopted; NULL: nobody. It must outlive the session. */
+	struct target *target;
 	enum label by;		/* count by it as well, if it is an open one */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);
