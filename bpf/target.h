@@ -283,7 +283,7 @@ static __noinline void by_find(struct task_state *st, u64 a, u64 b)
 /* Whose or what the task's next counts are: ops tells it if it is asked for. */
 static __always_inline void by_select(struct task_state *st, u64 ops)
 {
-	u64 word[2] = { ops, 0 };
+	u64 word[2] = { by_label == LABEL_VM_OPS ? ops : 0, 0 };
 
 	if (by_label == LABEL_MAX)
 		return;
@@ -338,7 +338,7 @@ static __always_inline struct task_state *state_find(void)
 /* When every task is asked: is the current one meant? It may be so from now on only. */
 static __always_inline bool task_fits(void)
 {
-	u64 comm[2];
+	u64 comm[2] = { 0 };	/* before 6.2 the helper does not fill it */
 
 	if (observe_cgroup && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
 		return false;

@@ -123,6 +123,30 @@ true
 --control fd:0,1,2 -- true
 --control fd:-1 -- true
 --control fd:99 -- true
+-p
+-p %E
+-p x
+-p 0
+-p -1
+-p 1x
+-p 99999999999
+-p 4194305
+-p 1 -- true
+-p 1 -a
+-p 1 --comm x
+-t
+-t x
+-t 4194305
+-t 1 -- true
+-t 1 --cgroup /
+-c
+-c /nowhere
+-c /dev/null
+-c /tmp
+-c /tmp --comm x -a
+--comm
+--comm %E -a
+--comm x -a
 --control fd:0,99 -- true
 --control fd:0,0 -- true
 --control fd:99999999999 -- true

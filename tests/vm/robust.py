@@ -6,93 +6,30 @@
 The tests run inside a guest of each kernel (lib/robust_guest.py); this side
 boots them, and asks `probes` about files that were brought back from one.
 """
-import compileall
-import json
 import os
-import py_compile
 import re
 import shutil
 import subprocess
 import sys
-import time
 
-TREE = os.environ.get("MMSCOPE_TREE", ".")
-BINARY = os.environ["MMSCOPE"]
-TMP = os.environ["TMPDIR"]
-LIB = os.path.join(TREE, "tests/vm/lib")
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import guest
+from guest import BINARY, TMP, result
+
 SOME = "exact,killed-exact"
 MOST = SOME + ",more,default,signals,control"
 ALL = MOST + ",killed,statuses,output,hostile,timed"
 # Kernel, groups of tests done there, short-lived children.
 KERNELS = (("7.3", ALL, 5000), ("6.1", MOST, 1000), ("7.2", SOME, 0), ("6.12", SOME, 0))
-PYTHON = os.path.realpath("/usr/bin/python3")   # the distribution's: it is a workload, too
-LIBRARY = "/usr/lib/" + os.path.basename(PYTHON)
-UNUSED = ("__pycache__", "asyncio", "concurrent", "config-*", "ctypes", "curses", "dbm",
-          "dist-packages", "distutils", "email", "ensurepip", "html", "http", "idlelib",
-          "lib-dynload", "lib2to3", "logging", "multiprocessing", "pydoc_data", "sqlite3",
-          "test", "tkinter", "unittest", "urllib", "venv", "wsgiref", "xml", "xmlrpc", "zoneinfo")
-
-count = 0
-failed = False
 
 
-def result(name, problem=None):
-    global count, failed
-    count += 1
-    failed |= bool(problem)
-    for line in str(problem or "").splitlines():
-        print("# " + line)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    sys.stdout.flush()
-
-
-def build():
-    """The helper, and as much of Python's library as the guest needs, compiled."""
-    subprocess.run(["cc", "-static", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror",
-                    "-o", f"{TMP}/robust", f"{LIB}/robust.c"], check=True)
-    shutil.copytree(LIBRARY, f"{TMP}/library", ignore=shutil.ignore_patterns(*UNUSED))
-    os.mkdir(f"{TMP}/library/lib-dynload")
-    # Packing loses the times of files: the compiled ones must not depend on them.
-    if PYTHON == os.path.realpath(sys.executable):
-        compileall.compile_dir(f"{TMP}/library", quiet=2, invalidation_mode=py_compile.
-                               PycInvalidationMode.UNCHECKED_HASH)
-    else:
-        subprocess.run([PYTHON, "-m", "compileall", "-qq", "--invalidation-mode",
-                        "unchecked-hash", f"{TMP}/library"], check=False)
-
-
-def guest(kernel, groups, children):
-    copies = [f"{TMP}/robust:/usr/bin/robust", PYTHON, f"{TMP}/library:{LIBRARY}",
-              f"{LIB}/robust_guest.py:/root/robust_guest.py",
-              f"{LIB}/robust_lib.py:/root/robust_lib.py"]
-    copies += [os.path.realpath(shutil.which(tool)) + f":/usr/bin/{tool}"
-               for tool in ("sqlite3",)]
-    argv = [BINARY, "vm", "--kernel", kernel, "--timeout", "900"]
-    for copy in copies:
-        argv += ["--copy", copy]
-    argv += ["--get", f"/sys/kernel/btf/vmlinux:{TMP}/{kernel}.btf",
-             "--get", f"/proc/kallsyms:{TMP}/{kernel}.kallsyms"]
-    argv += ["--", "sh", "-c",
-             f"exec {PYTHON} -ESs /root/robust_guest.py {groups} {children}"]
-    started = time.monotonic()
-    results = 0
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as p:
-        for line in p.stdout:
-            try:
-                r = json.loads(line)
-            except ValueError:
-                r = {"note": f"? {line.rstrip()}"}
-            if "note" in r:
-                print(f"# {kernel}: {r['note']}")
-                continue
-            results += 1
-            result(f"{kernel}: {r['name']}", r["problem"])
-        errors = p.stderr.read()
-        status = p.wait()
-    print(f"# {kernel}: {time.monotonic() - started:.0f} s")
-    result(f"{kernel}: the guest ran to its end",
-           f"status {status}: {errors[-2000:]}" if status or not results else None)
+def run(kernel, groups, children):
+    sqlite = os.path.realpath(shutil.which("sqlite3"))
+    guest.run(kernel, "robust_guest", (groups, str(children)),
+              (f"{TMP}/robust:/usr/bin/robust", f"{sqlite}:/usr/bin/sqlite3"),
+              ("--get", f"/sys/kernel/btf/vmlinux:{TMP}/{kernel}.btf",
+               "--get", f"/proc/kallsyms:{TMP}/{kernel}.kallsyms"))
 
 
 # ---- probes about files ----
@@ -172,13 +109,13 @@ def files():
            else f"status {p.returncode}: {p.stdout}{p.stderr}")
 
 
-build()
+guest.compiled("robust", "-pthread", "-Wall", "-Wextra", "-Werror")
+guest.library()
 # By hand: robust.py 7.3=output,control 6.1 probes
 chosen = dict((word.split("=") + [None])[:2] for word in sys.argv[1:])
 for version, parts, forks in KERNELS:
     if not chosen or version in chosen:
-        guest(version, chosen.get(version) or parts, forks)
+        run(version, chosen.get(version) or parts, forks)
 if not chosen or "probes" in chosen:
     files()
-print(f"1..{count}")
-sys.exit(failed)
+sys.exit(guest.finish())

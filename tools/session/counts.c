@@ -298,9 +298,9 @@ static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
 
 static bool any_inferred(const struct counts *c, const struct metric *m)
 {
-	size_t slot;
+	size_t slot, slots = shape_slots(m->shape);
 
-	for (slot = 0; slot < shape_slots(m->shape); slot++)
+	for (slot = 0; slot < slots; slot++)
 		if (c->maps.inferred[m->id * SLOT_BASE_FAULT + slot])
 			return true;
 	return false;
@@ -308,7 +308,8 @@ static bool any_inferred(const struct counts *c, const struct metric *m)
 
 /* The open label: counts only, and the histograms' number and sum. */
 static int add_by(const struct counts *c, const struct metric *m, unsigned int slot,
-		  const char *text, const struct missed *missed, struct run *run)
+		  const char *text, bool inferred, const struct missed *missed,
+		  struct run *run)
 {
 	const struct by_counts *now = (void *)(c->now.by + slot * BY_WORDS);
 	const struct by_counts *start = (void *)(c->start.by + slot * BY_WORDS);
@@ -325,7 +326,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	if (!s)
 		return -1;
 	s->label[c->maps.by] = text;
-	if (any_inferred(c, m))
+	if (inferred)
 		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {
 		/* Any method may be behind it: a lost run may hide more than one. */
@@ -376,10 +377,13 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const str
 	char *name[BY_SLOTS] = { NULL }, value[128];
 	unsigned int used = by_used(c), i, m;
 	uint64_t address[BY_SLOTS] = { 0 };
+	bool inferred[METRIC_MAX];
 	int ret = 0;
 
 	if (c->maps.by < LABEL_OPEN)
 		return 0;
+	for (m = 0; m < METRIC_MAX; m++)
+		inferred[m] = any_inferred(c, &metrics[m]);
 	for (i = 0; i < used; i++)
 		address[i] = c->by_key[i].word[0];
 	if (c->maps.by == LABEL_VM_OPS)
@@ -393,7 +397,8 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const str
 			ret = -1;
 		for (m = 0; m < METRIC_MAX && !ret; m++)
 			if (!plan_metric_missing(plan, &metrics[m]))
-				ret = add_by(c, &metrics[m], i, text, &missed[m], run);
+				ret = add_by(c, &metrics[m], i, text, inferred[m],
+					     &missed[m], run);
 	}
 	for (i = 0; i < used; i++)
 		free(name[i]);
@@ -416,7 +421,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 {
 	struct missed missed[METRIC_MAX] = { 0 };
 	const struct metric *m;
-	size_t slot, e, first;
+	size_t slot, slots, e, first;
 	bool incomplete, cut;
 	const char *why;
 	struct sample *s;
@@ -439,7 +444,8 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 				goto no_memory;
 			continue;
 		}
-		for (slot = 0; slot < shape_slots(m->shape); slot++)
+		slots = shape_slots(m->shape);
+		for (slot = 0; slot < slots; slot++)
 			if (add_slot(c, m, slot, &missed[m->id], run))
 				goto no_memory;
 	}

@@ -22,7 +22,8 @@ int mark_process(const struct marker *m, int pidfd, const struct task_mark *mark
 	memcpy(state, mark, sizeof(*mark));
 	e = bpf_map_update_elem(m->map, &pidfd, state, BPF_NOEXIST) ? errno : 0;
 	free(state);
-	return e == EEXIST ? 0 : e;
+	/* ENOENT: the number has no task any more (kernel/bpf/bpf_task_storage.c). */
+	return e == EEXIST ? 0 : e == ENOENT ? ESRCH : e;
 }
 
 /* Let the program visit the thread tid, or all tasks (0). Returns 0 or an errno. */

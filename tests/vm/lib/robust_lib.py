@@ -17,6 +17,10 @@ def result(name, problem=None):
     sys.stdout.flush()
 
 
+def skip(name, reason):
+    print(json.dumps({"name": name, "problem": None, "skip": reason}))
+
+
 def note(text):
     print(json.dumps({"note": text}))
     sys.stdout.flush()
@@ -130,7 +134,7 @@ def objects():
     return numbers
 
 
-BEFORE = objects()
+BEFORE = objects() if os.path.exists(HELPER) else None
 
 
 def left_behind():

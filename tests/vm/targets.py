@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 900
+"""Whom mmscope fault observes: -p, -t, --cgroup, --comm, namespaces, --by pid and comm."""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import guest
+from guest import LIB, TMP
+
+ALL = "processes,threads,cgroups,names,namespaces,old,refusals"
+KERNELS = (("7.3", ALL, "exact"), ("6.1", ALL, ""), ("7.2", "processes,threads", ""),
+           ("6.12", "processes,threads,cgroups", ""))
+
+guest.library()
+for program in ("robust", "worker"):
+    guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Werror")
+small = guest.compiled("small", "-m32", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie",
+                       "-fno-stack-protector")
+copies = [f"{TMP}/robust:/usr/bin/robust", f"{TMP}/worker:/usr/bin/worker",
+          f"{LIB}/observer.py:/root/observer.py"]
+copies += [os.path.realpath(shutil.which(tool)) + f":/usr/bin/{tool}" for tool in ("unshare",)]
+if small:
+    copies.append(f"{small}:/usr/bin/small")
+# By hand: targets.py 7.3=names,threads 6.1
+chosen = dict((word.split("=") + [None])[:2] for word in sys.argv[1:])
+for version, groups, exact in KERNELS:
+    if not chosen or version in chosen:
+        guest.run(version, "targets_guest", (chosen.get(version) or groups, exact), copies)
+sys.exit(guest.finish())
