@@ -129,6 +129,10 @@ try()
 	check 'all builds of the tests' inside 'make check-build'
 	check 'tests without a VM' inside 'make check T="unit cli"'
 	sed -n 's/^/# /; $p' "$out"
+	# From an empty cache, with this release's QEMU.
+	check 'make demo' inside 'make demo'
+	check 'and its lines' says '^The work moved .* first access: 2\.00 attempts a PTE'
+	tail -n 4 "$out" | sed 's/^/# /'
 }
 
 try bookworm
