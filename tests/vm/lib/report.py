@@ -6,11 +6,11 @@ INFINITY = float("inf")
 LABELS = ("backing", "method", "trigger", "kind", "reason", "outcome")
 
 
-def least(samples):
-    """Of a sum of (min, value): the same lost runs are behind what each may lack."""
+def below(samples):
+    """How much a sum of (min, value) may be too high: all lack the same lost runs."""
     if any(value and not low for low, value in samples):
-        return sum(low for low, _ in samples)
-    return sum(v for _, v in samples) - max((v - low for low, v in samples), default=0)
+        return sum(v - low for low, v in samples)
+    return max((v - low for low, v in samples), default=0)
 
 
 class Count:
@@ -107,7 +107,8 @@ class Report:
         """Of one combination of labels."""
         value = self.counters.get(name, {}).get(labels, 0)
         high = INFINITY if (name, labels) in self.at_least else value + self.slack.get(name, 0)
-        return Count(sum(r.get(name, {}).get(labels, (0, 0))[0] for r in self.least), high)
+        return Count(value - sum(below([r.get(name, {}).get(labels, (0, 0))])
+                                 for r in self.least), high)
 
     def total(self, name, wanted=None):
         """Of all labels, or of those that are wanted."""
@@ -115,8 +116,8 @@ class Report:
         high = INFINITY if name in self.at_least else value + self.slack.get(name, 0)
         if not wanted and name != "fault_refused":
             return Count(value, high)       # under a wrong label, but in it
-        return Count(sum(least([v for k, v in r.get(name, {}).items() if not wanted or wanted(k)])
-                         for r in self.least), high)
+        return Count(value - sum(below([v for k, v in r.get(name, {}).items()
+                                        if not wanted or wanted(k)]) for r in self.least), high)
 
     def labels(self, name):
         return [k for k, v in self.counters.get(name, {}).items() if v]
