@@ -22,6 +22,7 @@ const volatile bool observe_comm;		/* fits: it has this name */
 const volatile __u64 target_comm[2];
 const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
+const volatile bool swap_install_has_nr;	/* folio_add_anon_rmap_ptes() */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
@@ -41,12 +42,13 @@ struct task_state {
 	u8 active, backing, trigger;
 	u32 flags;		/* FAULT_FLAG_ */
 	u64 vma, address, attempt_start;
-	u32 attempt_ptes, attempt_locks;
-	u8 write, private_write, wrprotect, skip_anon, pmd;
+	u32 attempt_ptes, attempt_locks, wp_locks;
+	u8 write, private_write, skip_anon, pmd;
+	u8 paths;		/* PATH_ bits: rare functions that it came through */
 	u8 lock_empty;		/* a lock was taken and the PTE was none */
 	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	/* the logical fault */
-	u8 retrying, method, fault_inferred;
+	u8 retrying, method, fault_inferred, uffd_waited;
 	u8 finding;		/* in the mmap_lock path, from user space */
 	u32 fault_ptes;
 	u64 fault_start;
@@ -56,6 +58,8 @@ struct task_state {
 	/* the fault-around window, while in it */
 	u32 window_ptes, window_inside;
 	u64 window_start, window_end, vmf;
+	/* where a hugetlb page goes, and what was there */
+	u64 huge_pte, huge_before;
 	/* scopes */
 	u64 populate_start, populate_end;
 	u64 eager_vma, insert_vma, insert_num;
@@ -66,6 +70,10 @@ struct task_state {
 	u32 by_slot;		/* of the open label, from 1; 0: none */
 	u64 by_word[2];		/* it is the slot of these */
 };
+
+#define PATH_WP		0x1	/* a write to what may not be written */
+#define PATH_SWAP	0x2	/* the PTE is neither empty nor present */
+#define PATH_NUMA	0x4	/* NUMA balancing had taken access away */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -451,6 +459,8 @@ static __always_inline u32 classify_slow(const bool typed, struct vm_area_struct
 	sb = READ(inode, i_sb);
 	if (READ(sb, s_magic) == TMPFS_MAGIC)
 		return BACKING_SHMEM;
+	if (READ(sb, s_magic) == GUEST_MEMFD_MAGIC)
+		return BACKING_GUEST_MEMFD;	/* its vm_ops are a module's, loaded at any time */
 	return (READ(inode, i_mode) & S_IFMT) == S_IFREG ? BACKING_FILE : BACKING_OTHER;
 }
 

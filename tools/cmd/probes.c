@@ -56,8 +56,9 @@ static void print_events(FILE *f, const struct plan *plan, const struct view *vi
 		table_cell(&t, "%s", mechanism_text(pe, &events[i]));
 		table_cell(&t, "%s", symbols);
 		table_cell(&t, "%s%s", pe->reason,
-			   pe->mech == MECH_NONE && events[i].need == NEED_QUIET && !plan->refused ?
-			   "; inferred instead" : "");
+			   pe->mech != MECH_NONE || pe->absent || plan->refused ? "" :
+			   events[i].need == NEED_QUIET ? "; inferred instead" :
+			   events[i].need == NEED_PART ? "; lower bounds without it" : "");
 	}
 	table_print(f, view, &t);
 	table_free(&t);

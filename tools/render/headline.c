@@ -66,7 +66,7 @@ static void read_installs(const struct run *run, struct story *s)
 		run_total(run, METRIC_FAULT_COMPLETED, want, &t, NULL);
 		if (m == METHOD_PMD)
 			s->pmd_faults = t;
-		else if (m != METHOD_NONE)
+		else if (m < METHOD_EMPTY)
 			total_add(&s->pte_faults, &t);
 		if (run_hist(run, METRIC_PTES_PER_HOLD, want, &h, &flags, NULL)) {
 			run_total(run, METRIC_PTES_PER_HOLD, want, &t, NULL);

@@ -225,7 +225,8 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 	case METRIC_FAULT_AROUND_PRESENT:
 		return true;
 	case METRIC_PTES_INSTALLED:
-		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW];
+		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
+		       method != methods[METHOD_ZERO_PAGE];
 	default:
 		return false;
 	}
@@ -408,10 +409,13 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const str
 /* Is there a copy of a function that no probe is on? */
 static bool partly_seen(const struct plan *plan, const struct metric *m)
 {
+	const struct plan_event *pe = plan->event;
 	size_t e;
 
-	for (e = 0; e < EVENT_MAX; e++)
-		if (m->events & EVENT_BIT(e) && plan->event[e].partial)
+	for (e = 0; e < EVENT_MAX; e++, pe++)
+		if (m->events & EVENT_BIT(e) &&
+		    (pe->partial || (events[e].need == NEED_PART && pe->mech == MECH_NONE &&
+				     !pe->absent)))
 			return true;
 	return false;
 }

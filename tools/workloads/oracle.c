@@ -200,6 +200,8 @@ static void smaps_line(struct smaps *s)
 		{ "AnonHugePages:", offsetof(struct lap_oracle, anon_huge_kib) },
 		{ "ShmemPmdMapped:", offsetof(struct lap_oracle, shmem_pmd_kib) },
 		{ "FilePmdMapped:", offsetof(struct lap_oracle, file_pmd_kib) },
+		{ "Private_Hugetlb:", offsetof(struct lap_oracle, hugetlb_kib) },
+		{ "Shared_Hugetlb:", offsetof(struct lap_oracle, hugetlb_kib) },
 	};
 	char *end, *next;
 	uint64_t start, stop;

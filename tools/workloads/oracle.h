@@ -21,6 +21,7 @@ struct lap_oracle {
 	uint64_t anon_huge_kib;		/* AnonHugePages */
 	uint64_t shmem_pmd_kib;		/* ShmemPmdMapped */
 	uint64_t file_pmd_kib;		/* FilePmdMapped */
+	uint64_t hugetlb_kib;		/* Private_Hugetlb and Shared_Hugetlb, not in Rss */
 	struct oracle_rss rss;		/* what the process has more than before the laps */
 };
 

@@ -33,6 +33,7 @@ static const struct column oracles[] = {
 	{ "anon_huge_kib", "anon_huge", LAP(oracle.anon_huge_kib) },
 	{ "shmem_pmd_kib", "shmem_pmd", LAP(oracle.shmem_pmd_kib) },
 	{ "file_pmd_kib", "file_pmd", LAP(oracle.file_pmd_kib) },
+	{ "hugetlb_kib", NULL, LAP(oracle.hugetlb_kib) },	/* JSON only */
 	{ 0 }
 };
 
@@ -218,12 +219,12 @@ static void print_oracle(const struct bench *b)
 
 	printf("\nthe kernel's account of the mapping before it is unmapped (pages, then KiB):\n"
 	       "  repeat            addr");
-	for (c = oracles; c->key; c++)
+	for (c = oracles; c->title; c++)
 		printf(" %10s", c->title);
 	printf("%s\n", b->windows ? "    windows" : "");
 	for (i = 0; i < b->repeats; i++) {
 		printf("  %6" PRIu64 "  %#14" PRIx64, i + 1, b->laps[i].oracle.addr);
-		for (c = oracles; c->key; c++)
+		for (c = oracles; c->title; c++)
 			printf(" %10" PRIu64, lap_value(b, i, c->offset));
 		if (b->windows)
 			printf(" %10" PRIu64, b->windows[i]);

@@ -30,12 +30,14 @@ struct touch {
 	bool overwrite, present;
 
 	/* Derived. */
-	bool shared, in_file, memfd, sysv, random, cow, fork, beyond, write, populate_write;
+	bool shared, in_file, memfd, sysv, hugetlb, gmem, random, cow, fork, beyond, write, populate_write;
 	enum reach reach;
 	bool prepared;		/* mapped and populated before the region */
 	bool held;		/* a child shares the pages */
 	int fd;			/* of a file backing */
+	int vm;			/* that a guest_memfd belongs to */
 	size_t page_size;
+	uint64_t align;		/* of the mapping and its length; 0: pages */
 
 	/* Of the current laps: full size or warm-up. */
 	struct order order, full;
@@ -120,6 +122,15 @@ static int check_combination(struct touch *t)
 		err("--thp", "--size is not a multiple of it (%" PRIu64 " bytes)", t->thp);
 		return EXIT_USAGE;
 	}
+	if (t->thp && (t->hugetlb || t->gmem)) {
+		err("--thp", "folios of %s have a size of their own", t->backing);
+		return EXIT_USAGE;
+	}
+	if (t->hugetlb && t->align && t->size % t->align) {
+		err("--size", "%" PRIu64 " bytes is not a multiple of the huge page size (%" PRIu64
+		    ")", t->size, t->align);
+		return EXIT_USAGE;
+	}
 	return 0;
 }
 
@@ -127,7 +138,7 @@ static int parse(struct touch *t, int argc, char **argv)
 {
 	const struct option_def defs[] = {
 		{ "backing", 'b', OPT_CHOICE, "KIND", "what the memory is (anon)", &t->backing,
-		  .choices = "anon|file|file-private|shmem|memfd|sysv_shm" },
+		  .choices = "anon|file|file-private|shmem|memfd|sysv_shm|hugetlb|gmem" },
 		{ "path", 0, OPT_STRING, "FILE", "the file (a temporary one, already unlinked)",
 		  .dest = &t->path },
 		{ "touch", 0, OPT_CHOICE, "HOW", "what is done to each page (write)", &t->touch,
@@ -175,7 +186,10 @@ static int parse(struct touch *t, int argc, char **argv)
 	t->in_file = !strncmp(t->backing, "file", 4);
 	t->memfd = !strcmp(t->backing, "memfd");
 	t->sysv = !strcmp(t->backing, "sysv_shm");
-	t->shared = t->memfd || t->sysv || !strcmp(t->backing, "shmem") ||
+	t->hugetlb = !strcmp(t->backing, "hugetlb");
+	t->gmem = !strcmp(t->backing, "gmem");
+	t->align = t->hugetlb ? hugetlb_size() : t->thp;
+	t->shared = t->memfd || t->sysv || t->gmem || !strcmp(t->backing, "shmem") ||
 		    !strcmp(t->backing, "file");
 	t->cow = !strcmp(t->touch, "cow");
 	t->fork = !strcmp(t->touch, "fork");
@@ -204,8 +218,8 @@ static void resize(void *ctx, bool warm_up)
 		t->order.n = WARM_UP_TOUCHES * t->threads;
 	if (!t->random)
 		t->len = (order_page(&t->order, t->order.n - 1) + 1) * t->page_size;
-	if (t->thp)
-		t->len = (t->len + t->thp - 1) & ~(t->thp - 1);
+	if (t->align)
+		t->len = (t->len + t->align - 1) & ~(t->align - 1);
 }
 
 static int reach(struct touch *t, char *page, bool write)
@@ -268,8 +282,15 @@ static int map(struct touch *t)
 			    strerror(errno));
 			goto fail;
 		}
+	} else if (t->gmem) {
+		fd = gmem_create(t->vm, t->len);
+		if (fd < 0) {
+			err("bench touch", "cannot create a guest_memfd of %zu bytes: %s", t->len,
+			    strerror(errno));
+			goto fail;
+		}
 	} else if (!t->in_file) {
-		flags |= MAP_ANONYMOUS;
+		flags |= MAP_ANONYMOUS | (t->hugetlb ? MAP_HUGETLB : 0);
 	}
 	if (t->thp) {
 		where = aligned_hole(t->len, t->thp);
@@ -284,7 +305,7 @@ static int map(struct touch *t)
 		    strerror(errno));
 		goto fail;
 	}
-	if (t->memfd)
+	if (t->memfd || t->gmem)
 		close(fd);
 	if (t->thp) {
 		if (!madvise(t->base, t->len, MADV_HUGEPAGE))
@@ -297,7 +318,7 @@ static int map(struct touch *t)
 		madvise(t->base, t->len, MADV_NOHUGEPAGE);
 	return 0;
 fail:
-	if (t->memfd && fd >= 0)
+	if ((t->memfd || t->gmem) && fd >= 0)
 		close(fd);
 	return EXIT_INTERNAL;
 }
@@ -415,6 +436,11 @@ static int set_up(struct touch *t)
 	if (t->thp && !t->in_file &&
 	    thp_allow(t->thp, t->sysv ? THP_SYSV : t->shared ? THP_SHMEM : THP_ANON))
 		return EXIT_UNOBSERVED;
+	/* While a child holds the pages, there are their copies as well. */
+	if (t->hugetlb && hugetlb_reserve(t->size * (t->held ? 2 : 1)))
+		return EXIT_UNOBSERVED;
+	if (t->gmem && gmem_open(&t->vm))
+		return EXIT_UNOBSERVED;
 	if (t->in_file) {
 		int ret = file_open(t->path, t->size, t->shared && t->write, t->overwrite, &t->fd);
 
@@ -476,7 +502,7 @@ int workload_touch(int argc, char **argv)
 	struct touch t = {
 		.backing = "anon", .touch = "write", .by = "access", .pattern = "seq",
 		.size = 8 << 20,
-		.threads = 1, .fd = -1, .page_size = bench_page_size(),
+		.threads = 1, .fd = -1, .vm = -1, .page_size = bench_page_size(),
 	};
 	struct lap_ops ops = { .resize = resize, .lap = lap };
 	int ret;
@@ -505,6 +531,8 @@ cleanup:
 	team_free(t.team);
 	if (t.fd >= 0)
 		close(t.fd);
+	if (t.vm >= 0)
+		close(t.vm);
 	memory_free(t.full.shuffled, t.full.n * sizeof(*t.full.shuffled));
 	bench_free(&t.bench);
 	return ret;
