@@ -155,7 +155,7 @@ EXIT_BODY(VMA_FIND_END)
 		return;
 	st->finding = 0;
 	if (!st->retrying) {
-		by_select_none(st);
+		by_select(false, st, 0, BACKING_OTHER);
 		refuse(st, BACKING_OTHER, REASON_NO_VMA);
 	}
 }
@@ -221,7 +221,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->window_end = 0;
 	st->active = 1;
 	st->attempt_start = bpf_ktime_get_ns();
-	by_select(st, (u64)ops);
+	by_select(typed, st, vma, st->backing);
 
 	if (!st->retrying || st->address != a1) {
 		st->fault_start = st->attempt_start;
@@ -254,7 +254,8 @@ ENTRY_BODY(FAULT_ENTRY)
 	}
 	st->finding = 0;
 	count(METRIC_FAULT_ATTEMPTS, attempt_slot(st->backing, st->trigger), 1);
-	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
+	if (by_label != LABEL_ORDER)
+		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
 
@@ -286,6 +287,9 @@ EXIT_BODY(FAULT_EXIT)
 		return;
 	}
 	now = bpf_ktime_get_ns();
+	/* An attempt is of the order of what it installed, known only now. */
+	if (by_label == LABEL_ORDER)
+		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 	st->active = 0;
 	st->window_end = 0;
 	attempt = attempt_slot(st->backing, st->trigger);
@@ -313,10 +317,12 @@ EXIT_BODY(FAULT_EXIT)
 		u32 index;
 
 		outcome = OUTCOME_COMPLETED;
-		if (st->backing == BACKING_ANON && zero_page(st))
+		if (st->backing == BACKING_ANON && zero_page(st)) {
+			by_order(st, 1);
 			install_in_fault(st, METHOD_ZERO_PAGE, 1, !(have_pte_lock && read_memory));
-		else if (st->backing == BACKING_HUGETLB)
+		} else if (st->backing == BACKING_HUGETLB) {
 			hugetlb_done(st);
+		}
 		if (st->method == METHOD_NONE)
 			st->method = empty_method(st);
 		index = fault_index(st->backing, st->method, st->trigger);
@@ -403,7 +409,7 @@ static __always_inline void insert_start(const bool typed, struct task_state *st
 		    fault_index(st->insert_backing, METHOD_EAGER, TRIGGER_MMAP)) == SLOT_NONE)
 		st->insert_backing = BACKING_OTHER;
 	if (!st->active)
-		by_select(st, (u64)ops);
+		by_select(typed, st, vma, st->insert_backing);
 }
 
 /* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */
@@ -502,7 +508,7 @@ static __always_inline void remap_start(const bool typed, struct task_state *st,
 	st->insert_locks = st->locks;
 	st->insert_backing = BACKING_DEVICE;	/* by this call; older kernels set VM_PFNMAP in it */
 	if (!st->active)
-		by_select(st, (u64)READ(vma, vm_ops));
+		by_select(typed, st, vma, st->insert_backing);
 }
 
 /* remap_pfn_range(vma, addr, pfn, size, prot) */

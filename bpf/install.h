@@ -4,6 +4,47 @@
 
 /* PTEs that are installed, by which method, and the holds of the page-table lock. */
 
+/* Counts from here on are of the order of this folio; 0 pages: unknown. */
+static __always_inline void by_order(struct task_state *st, u32 pages)
+{
+	if (by_label == LABEL_ORDER)
+		by_pick(st, pages ? hist_log2(pages) + 1 : 0, 0, 0);
+}
+
+static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
+{
+	struct folio___old *old = (void *)folio;
+	bool word = bpf_core_field_exists(old->flags) &&
+		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
+	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
+	u32 order;
+
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	if (bpf_core_field_exists(old->_folio_order))
+		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
+	else
+		order = READ(folio, _flags_1) & 0xff;
+	return 1u << (order & 31);
+}
+
+/* The same of any of its pages, before 6.6: 0 where that cannot be read. */
+static __always_inline u32 page_pages(u64 page)
+{
+	struct folio___old *head = (void *)page;
+	u64 link;
+
+	if (!read_memory || !bpf_core_field_exists(head->_folio_order) ||
+	    !bpf_core_field_exists(((struct page *)0)->compound_head))
+		return 0;
+	link = BPF_CORE_READ((struct page *)page, compound_head);
+	if (link & 1)
+		head = (void *)(link - 1);
+	else if (!(BPF_CORE_READ(head, flags) >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	return 1u << (BPF_CORE_READ(head, _folio_order) & 31);
+}
+
 static __always_inline void close_hold(struct task_state *st)
 {
 	u32 slot = st->hold_slot;
@@ -99,6 +140,8 @@ ENTRY_BODY_5(PTE_INSTALL)
 	} else if (nr > 1) {
 		method = METHOD_LARGE_FOLIO;
 	}
+	if (by_label == LABEL_ORDER)
+		by_order(st, pte_install_has_nr ? folio_pages(typed, (void *)a1) : page_pages(a1));
 	install_in_fault(st, method, nr, false);
 }
 ENTRY_PROGRAMS_5(PTE_INSTALL)
@@ -142,29 +185,13 @@ static __always_inline void pmd_mapped(struct task_state *st, bool inferred)
 {
 	u32 slot = attempt_slot(st->backing, st->trigger);
 
+	by_order(st, 1u << pmd_order);
 	count(METRIC_PMD_MAPS, slot, 1);
 	if (inferred)
 		mark_inferred(METRIC_PMD_MAPS, slot);
 	count_by(st, METRIC_PMD_MAPS, 1, 1);
 	st->method = METHOD_PMD;
 	st->pmd = 1;
-}
-
-static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
-{
-	struct folio___old *old = (void *)folio;
-	bool word = bpf_core_field_exists(old->flags) &&
-		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
-	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
-	u32 order;
-
-	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
-		return 1;
-	if (bpf_core_field_exists(old->_folio_order))
-		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
-	else
-		order = READ(folio, _flags_1) & 0xff;
-	return 1u << (order & 31);
 }
 
 /* folio_add_new_anon_rmap(folio, vma, ...); before 6.8 page_add_new_anon_rmap(page, vma, ...). */
@@ -184,6 +211,7 @@ ENTRY_BODY(ANON_INSTALL)
 		pmd_mapped(st, false);
 		return;
 	}
+	by_order(st, nr);
 	install_in_fault(st, st->paths & PATH_WP ? METHOD_COW :
 			     st->paths & PATH_SWAP ? METHOD_SWAP_IN :
 			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
@@ -243,8 +271,11 @@ ENTRY_BODY(SWAP_INSTALL)
 {
 	struct task_state *st = state_find();
 
-	if (st && st->active && st->paths & PATH_SWAP)
-		install_in_fault(st, METHOD_SWAP_IN, swap_install_has_nr ? (u32)a2 : 1, false);
+	if (!st || !st->active || !(st->paths & PATH_SWAP))
+		return;
+	if (by_label == LABEL_ORDER)
+		by_order(st, swap_install_has_nr ? folio_pages(typed, (void *)a0) : page_pages(a0));
+	install_in_fault(st, METHOD_SWAP_IN, swap_install_has_nr ? (u32)a2 : 1, false);
 }
 ENTRY_PROGRAMS(SWAP_INSTALL)
 

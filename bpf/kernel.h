@@ -50,15 +50,30 @@ struct task_struct {
 };
 
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 	struct super_block *i_sb;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
+	struct path f_path;
 	struct inode *f_inode;
 	void *private_data;
 };
@@ -119,8 +134,15 @@ struct mmap_action {
 	} remap;
 };
 
+/* Before 6.18, where the programs follow a tail page to its head. */
+struct page {
+	unsigned long compound_head;
+};
+
 struct bpf_map {
 	enum bpf_map_type map_type;
+	u32 id;
+	char name[16];
 };
 
 #pragma clang attribute pop

@@ -267,7 +267,7 @@ static __always_inline void process_key(struct by_key *key, u32 *pid)
 }
 
 /* Find or make the slot of an open label's value: only when the task's has changed. */
-static __noinline void by_find(struct task_state *st, u64 a, u64 b)
+static __noinline void by_find(struct task_state *st, u64 a, u64 b, u64 name)
 {
 	struct by_key key = { { a, b } };
 	struct by_value fresh = { 0 }, *found;
@@ -278,39 +278,72 @@ static __noinline void by_find(struct task_state *st, u64 a, u64 b)
 		process_key(&key, &fresh.pid);
 	found = bpf_map_lookup_elem(&by_slots, &key);
 	if (!found && by_used < BY_OTHER) {
+		if (name && read_memory)
+			bpf_probe_read_kernel_str(fresh.name, sizeof(fresh.name), (void *)name);
 		fresh.slot = __sync_fetch_and_add(&by_used, 1);
 		if (fresh.slot < BY_OTHER)
 			bpf_map_update_elem(&by_slots, &key, &fresh, BPF_NOEXIST);
 		found = bpf_map_lookup_elem(&by_slots, &key);
 	}
 	if (found && by_label == LABEL_PID)
-		bpf_get_current_comm(found->comm, sizeof(found->comm));
+		bpf_get_current_comm(found->name, 16);
 	st->by_slot = (found ? found->slot : BY_OTHER) + 1;
 }
 
-/* Whose or what the task's next counts are: ops tells it if it is asked for. */
-static __always_inline void by_select(struct task_state *st, u64 ops)
+static __always_inline void by_pick(struct task_state *st, u64 a, u64 b, u64 name)
 {
-	u64 word[2] = { by_label == LABEL_VM_OPS ? ops : 0, 0 };
-
-	if (by_label == LABEL_MAX)
-		return;
-	/* A process's name changes when it becomes another program. */
-	if (by_label != LABEL_VM_OPS)
-		bpf_get_current_comm(word, sizeof(word));
-	if (!st->by_slot || st->by_word[0] != word[0] || st->by_word[1] != word[1])
-		by_find(st, word[0], word[1]);
+	if (!st->by_slot || st->by_word[0] != a || st->by_word[1] != b)
+		by_find(st, a, b, name);
 	if (st->by_slot == BY_OTHER + 1)
 		count_trust(TRUST_BY_FULL);
 }
 
-/* Where there is no mapping there are no operations. */
-static __always_inline void by_select_none(struct task_state *st)
+/* Whose or what the task's next counts are; vma NULL: of no mapping. */
+static __always_inline void by_select(const bool typed, struct task_state *st,
+				      struct vm_area_struct *vma, u32 backing)
 {
-	if (by_label == LABEL_VM_OPS)
-		st->by_slot = 0;
-	else
-		by_select(st, 0);
+	u64 word[2] = { 0 }, name = 0;
+	struct file *file;
+
+	switch (by_label) {
+	case LABEL_MAX:
+		return;
+	case LABEL_ORDER:	/* known when something is installed */
+		break;
+	case LABEL_VM_OPS:
+		if (!vma) {
+			st->by_slot = 0;
+			return;
+		}
+		word[0] = (u64)READ(vma, vm_ops);
+		break;
+	case LABEL_FILE:
+		file = vma ? READ(vma, vm_file) : 0;
+		if (file) {
+			struct inode *inode = READ(file, f_inode);
+			struct super_block *sb = READ(inode, i_sb);
+			struct dentry *dentry = READ(file, f_path.dentry);
+
+			word[0] = READ(inode, i_ino);
+			word[1] = READ(sb, s_dev);
+			name = (u64)READ(dentry, d_name.name);
+		}
+		break;
+	case LABEL_MAP:
+		file = vma ? READ(vma, vm_file) : 0;
+		/* private_data has no type of its own: not under lockdown. */
+		if (file && read_memory && backing >= BACKING_BPF_ARRAY &&
+		    backing <= BACKING_BPF_ARENA) {
+			struct bpf_map *map = BPF_CORE_READ(file, private_data);
+
+			word[0] = BPF_CORE_READ(map, id);
+			name = (u64)map + bpf_core_field_offset(map->name);
+		}
+		break;
+	default:	/* a process's name changes when it becomes another program */
+		bpf_get_current_comm(word, sizeof(word));
+	}
+	by_pick(st, word[0], word[1], name);
 }
 
 static __always_inline void count_by(struct task_state *st, enum metric_id metric, u64 n, u64 sum)

@@ -60,11 +60,11 @@ static void test_slots(void **state)
 /* By hand from the methods of each backing: a table that grew by itself is an error. */
 static void test_counts(void **state)
 {
-	/* Methods that complete faults: 5+6+6+5+3+3+2+2+3+5+6. */
-	assert_int_equal(shape_slots(SHAPE_FAULT), 46 * 3);
-	assert_int_equal(shape_slots(SHAPE_COMPLETED), 46 * 3 * 2);
-	/* That install PTEs: 3+4+4+3+1+2+1+1+2+3+4; and 4 backings populated by mmap. */
-	assert_int_equal(shape_slots(SHAPE_INSTALL), 28 * 3 + 4);
+	/* Methods that complete faults: 10+8+9+7+5+3+2+2+2+4+8. */
+	assert_int_equal(shape_slots(SHAPE_FAULT), 60 * 3);
+	assert_int_equal(shape_slots(SHAPE_COMPLETED), 60 * 3 * 2);
+	/* That install PTEs: 5+4+4+2+0+2+1+1+1+2+4; and 4 backings populated by mmap. */
+	assert_int_equal(shape_slots(SHAPE_INSTALL), 26 * 3 + 4);
 	assert_int_equal(shape_slots(SHAPE_ATTEMPT), 11 * 3);
 	assert_int_equal(shape_slots(SHAPE_REFUSED), 11 * 5 + 1);
 	assert_int_equal(shape_slots(SHAPE_OUTCOME), 11 * 4);
@@ -84,6 +84,10 @@ static void test_can_occur(void **state)
 	assert_false(occurs(SHAPE_INSTALL, BACKING_ANON, METHOD_EAGER, TRIGGER_MMAP));
 	assert_false(occurs(SHAPE_INSTALL, BACKING_ANON, METHOD_FAULT_AROUND, TRIGGER_ACCESS));
 	assert_false(occurs(SHAPE_INSTALL, BACKING_FILE, METHOD_PMD, TRIGGER_ACCESS));
+	assert_false(occurs(SHAPE_INSTALL, BACKING_HUGETLB, METHOD_COW, TRIGGER_ACCESS));
+	assert_false(occurs(SHAPE_INSTALL, BACKING_ANON, METHOD_REUSE, TRIGGER_ACCESS));
+	assert_true(occurs(SHAPE_INSTALL, BACKING_ANON, METHOD_SWAP_IN, TRIGGER_GUP));
+	assert_true(occurs(SHAPE_FAULT, BACKING_SHMEM, METHOD_UFFD, TRIGGER_ACCESS));
 	assert_false(occurs(SHAPE_INSTALL, BACKING_FILE, METHOD_NONE, TRIGGER_ACCESS));
 	assert_true(occurs(SHAPE_COMPLETED, BACKING_FILE, METHOD_PMD, TRIGGER_POPULATE));
 	assert_true(occurs(SHAPE_FAULT, BACKING_FILE, METHOD_NONE, TRIGGER_GUP));

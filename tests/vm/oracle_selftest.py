@@ -46,7 +46,7 @@ def lazy_array():
         {"event": "PTE install", "mechanism": "kprobe", "symbol": "set_pte_range", "misses": 0}]}}
     bench = {"pages": N, "pages_total": N, "map_pages": N, "repeat": 1, "page_size": 4096,
              "minflt": N, "majflt": 0, "child_minflt": 0, "present": [N], "rss_kib": [4 * N],
-             "anon_huge_kib": [0], "shmem_pmd_kib": [0], "file_pmd_kib": [0],
+             "anon_huge_kib": [0], "shmem_pmd_kib": [0], "file_pmd_kib": [0], "hugetlb_kib": [0],
              "rss_exact": True, "rss_anon_kib": [0], "rss_file_kib": [4 * N],
              "rss_shmem_kib": [0], "pgfault_inside": N, "pgfault_around": N + 1}
     return bench, run

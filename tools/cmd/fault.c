@@ -179,7 +179,7 @@ int cmd_fault(int argc, char **argv)
 		{ "interval", 'i', OPT_SECONDS, "SECONDS", "report what is new, again and again",
 		  &o.interval },
 		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
-		  .choices = "backing|method|trigger|vm_ops|pid|comm" },
+		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" },
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",

@@ -415,7 +415,7 @@ int cmd_record(int argc, char **argv)
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "by", 0, OPT_CHOICE, "LABEL", "count by this label, too", &o.by,
-		  .choices = "vm_ops|pid|comm" },
+		  .choices = "vm_ops|pid|comm|file|map|order" },
 		{ 0 }
 	};
 	const struct option_set set = {

@@ -27,6 +27,9 @@ static const struct {
 	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
 	[LABEL_PID]	= { "pid", NULL, 0 },
 	[LABEL_COMM]	= { "comm", NULL, 0 },
+	[LABEL_FILE]	= { "file", NULL, 0 },
+	[LABEL_MAP]	= { "map", NULL, 0 },
+	[LABEL_ORDER]	= { "order", NULL, 0 },
 };
 
 static const struct {

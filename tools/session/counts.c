@@ -32,6 +32,7 @@ struct counts {
 	struct by_value by_value[BY_SLOTS];
 };
 
+#define DEV_MINOR_BITS	20	/* of the kernel's own dev_t (include/linux/kdev_t.h) */
 #define BATCH_WORDS	(sizeof(struct hist_batch) / sizeof(uint64_t))
 #define TIME_WORDS	(sizeof(struct hist_time) / sizeof(uint64_t))
 #define BY_WORDS	(sizeof(struct by_counts) / sizeof(uint64_t))
@@ -361,11 +362,20 @@ static void by_text(const struct counts *c, unsigned int slot, const char *symbo
 	if (slot == BY_OTHER)
 		snprintf(text, size, "(others)");
 	else if (c->maps.by == LABEL_PID)	/* the form of ftrace: names repeat */
-		snprintf(text, size, "%.16s-%u", value->comm, value->pid);
+		snprintf(text, size, "%.16s-%u", value->name, value->pid);
 	else if (c->maps.by == LABEL_COMM)
 		snprintf(text, size, "%.16s", (const char *)key->word);
 	else if (symbol)
 		snprintf(text, size, "%s", symbol);
+	else if (c->maps.by == LABEL_FILE && key->word[0])	/* names repeat */
+		snprintf(text, size, "%.32s (%u:%u %" PRIu64 ")", value->name,
+			 (unsigned int)(key->word[1] >> DEV_MINOR_BITS),
+			 (unsigned int)(key->word[1] & ((1u << DEV_MINOR_BITS) - 1)),
+			 (uint64_t)key->word[0]);
+	else if (c->maps.by == LABEL_MAP && key->word[0])
+		snprintf(text, size, "%.32s (id %" PRIu64 ")", value->name, (uint64_t)key->word[0]);
+	else if (c->maps.by == LABEL_ORDER && key->word[0])
+		snprintf(text, size, "%" PRIu64, (uint64_t)key->word[0] - 1);
 	else if (key->word[0])
 		snprintf(text, size, "%#" PRIx64, (uint64_t)key->word[0]);
 	else

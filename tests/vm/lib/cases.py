@@ -9,12 +9,12 @@ LARGE = f"{EXT4}/large"         # of 4M, made by the guest's script
 
 class Case:
     """
-    args: of mmscope bench. truth: function(bench, old, lazy) -> Expect. skip:
+    args: of mmscope bench; command: with that. truth: function(bench, old, lazy) -> Expect. skip:
     function(kernel) -> why the kernel cannot run it, or None.
     """
 
     def __init__(self, args, truth, skip=lambda kernel: None, repeat=2):
-        self.args = f"{args} --repeat {repeat}"
+        self.command = f"mmscope bench {args} --repeat {repeat} --json --oracle"
         self.name, self.truth, self.skip = args, truth, skip
 
 
@@ -45,7 +45,7 @@ def simple(backing, method, trigger="access", ptes=1, **more):
 
 
 def zero_page(trigger="access"):
-    return simple("anon", "per_page", trigger, zero=lambda n: n)
+    return simple("anon", "zero_page", trigger, zero=lambda n: n)
 
 
 def cow(backing, trigger="access"):
@@ -164,6 +164,7 @@ def large_folios(write):
         e = Expect(refused={}, failed={}, rss="file", more=[batched])
         if write:
             e.around = {}
+            e.mkwrite = "completed"
         else:
             # Where a fault asks follows from where the folio before it ended.
             e.unheld = ("fault_around_asked",)
@@ -237,7 +238,9 @@ CASES = [
     *[touch(file(kind, RAMFS, f"--touch read {p}"), read_around("file"))
       for kind, p in zip(("file-private", "file", "file-private", "file"), PATTERNS)],
     touch(file("file", TMPFS, "--touch read --threads 2 --size 4M"), general(rss="shmem")),
-    touch(file("file", RAMFS, "--touch write --size 2M"), simple("file", "per_page")),
+    # The generic page_mkwrite of such file systems only checks, but it is called.
+    touch(file("file", RAMFS, "--touch write --size 2M"),
+          simple("file", "per_page", mkwrite="completed")),
     touch(file("file", TMPFS, "--touch write --pattern random --size 2M"),
           simple("shmem", "per_page")),
     touch(file("file-private", RAMFS, "--touch write --size 2M"),
@@ -249,7 +252,7 @@ CASES = [
     touch(f"--backing file-private --path {LARGE} --touch read --pattern random --size 4M",
           on_ext4(read_around("file"), False)),
     touch(f"--backing file --path {LARGE} --touch write --overwrite --size 4M",
-          on_ext4(simple("file", "per_page"), True)),
+          on_ext4(simple("file", "per_page", mkwrite="completed"), True)),
     touch(file("file-private", EXT4, "--touch cow --size 2M"), cow("file")),
 
     touch("--by gup --touch read --size 2M", zero_page("gup")),

@@ -17,7 +17,8 @@ class Expect:
     {PTEs: number}; installed: labels -> number (None: from holds). around: backing
     -> Windows. before, zapped: PTEs that were present before the region, and that
     it replaced. zero: PTEs of the page of zeroes, which Rss leaves out (huge_zero: PMDs
-    of the huge one, in zero as well). rss: which of RssAnon,
+    of the huge one, in zero as well). huge_before: of `before`, PMDs that are there
+    still. mkwrite: backing -> calls of page_mkwrite, or "completed": one a fault. rss: which of RssAnon,
     RssFile, RssShmem the mapping is in. elsewhere: other processes install
     PTEs as well, which the workload's page tables do not show. unheld: metrics whose
     truth nobody can tell here, so that no check would notice a small error.
@@ -26,8 +27,8 @@ class Expect:
     def __init__(self, **known):
         self.completed = self.refused = self.failed = self.retried = None
         self.installed = self.holds = self.faults = self.around = None
-        self.pmd = {}
-        self.before = self.zapped = self.zero = self.huge_zero = 0
+        self.pmd, self.mkwrite = {}, {}
+        self.before = self.zapped = self.zero = self.huge_zero = self.huge_before = 0
         self.rss, self.elsewhere, self.unheld = None, False, ()
         self.more = []              # further checks: function(bench, report) -> list
         for key, value in known.items():
@@ -174,9 +175,13 @@ def populated(bench, report, e):
     wrong = held("PTEs installed, less those replaced, against pagemap", grown,
                  sum(bench["present"]))
     wrong += held("the same without the page of zeroes against smaps", grown,
-                  sum(bench["rss_kib"]) * 1024 // bench["page_size"] + e.zero)
+                  sum(bench["rss_kib"] + bench["hugetlb_kib"]) * 1024 // bench["page_size"] +
+                  e.zero)
+    pmd.low += e.huge_before
+    pmd.high += e.huge_before
     wrong += held("PMD maps against smaps", pmd,
-                  sum(sum(bench[k]) for k in ("anon_huge_kib", "shmem_pmd_kib", "file_pmd_kib"))
+                  sum(sum(bench[k]) for k in ("anon_huge_kib", "shmem_pmd_kib", "file_pmd_kib",
+                                              "hugetlb_kib"))
                   // (PMD_PTES * bench["page_size"] // 1024) + e.huge_zero)
     # Detected by trial in the guest: on most releases these counters lag.
     if bench["rss_exact"] and e.rss:
@@ -202,9 +207,15 @@ def case(bench, report, e, exact, old):
     if e.completed and extra > 0:
         first = next(iter(e.completed))
         e.completed = {**e.completed, (first[0], "none", first[2], "minor"): extra}
+    mkwrite = e.mkwrite
+    if mkwrite == "completed":      # each fault is a write, of which the file system is told
+        mkwrite = None
+        wrong += same("page_mkwrite and completed faults", report.total("page_mkwrite"),
+                      report.total("fault_completed"))
     for name, truth in (("fault_completed", e.completed), ("fault_refused", e.refused),
                         ("fault_failed", e.failed), ("fault_retried", e.retried),
-                        ("ptes_installed", e.installed), ("pmd_maps", e.pmd)):
+                        ("ptes_installed", e.installed), ("pmd_maps", e.pmd),
+                        ("page_mkwrite", mkwrite)):
         if truth is not None:
             wrong += counters(report, name, truth)
     if e.holds is not None:

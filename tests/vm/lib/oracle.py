@@ -25,10 +25,10 @@ now() {
 	read -r seconds idle < /proc/uptime
 	echo "$1 $seconds"
 }
-run() {     # NUMBER ARGS...
+run() {     # NUMBER COMMAND...
 	now "@case $1"
 	shift
-	mmscope bench "$@" --json --oracle
+	"$@"
 	echo "@status $?"
 	: > /tmp/mark
 	until [ /tmp/reports -nt /tmp/mark ]; do sleep 0.1; done
@@ -36,11 +36,14 @@ run() {     # NUMBER ARGS...
 }
 """
 
-GUEST = r"""
+PREPARE = r"""
 mkdir -p /mnt/ramfs /mnt/ext4 && mount -t ramfs ramfs /mnt/ramfs &&
 mount -t ext4 /dev/vda /mnt/ext4 || exit 99
 # Written in large pieces: where ext4 has large folios they are larger than a window.
 head -c 4M /dev/zero > /tmp/zero && cat /tmp/zero > LARGE && sync && rm /tmp/zero || exit 99
+"""
+
+SESSION = r"""
 session() { # NAME BINARY OPTIONS...
 	now "@session $1"
 	name=$1 binary=$2
@@ -53,6 +56,9 @@ session() { # NAME BINARY OPTIONS...
 	cat /tmp/reports
 	now @finish
 }
+"""
+
+PROGRAM = r"""
 program() { # OPTIONS...
 	cp /usr/bin/mmscope /mnt/ext4/program && sync && echo 3 > /proc/sys/vm/drop_caches
 	mmscope fault "$@" --json -o /tmp/report -- /mnt/ext4/program list > /dev/null
@@ -94,9 +100,10 @@ class Session:
         self.log, self.started, self.seconds = [], 0.0, 0.0
 
     def script(self, kernel):
-        lines = [f"run {i} {c.args}" for i, c in enumerate(self.which) if not c.skip(kernel)]
+        lines = [f"run {i} {c.command}" for i, c in enumerate(self.which) if not c.skip(kernel)]
         # The first region of all starts the counts anew, within an interval.
-        return FUNCTIONS + "\n".join(["run first touch --size 4K", *lines]) + "\n"
+        return FUNCTIONS + "\n".join(["run first mmscope bench touch --size 4K",
+                                      *lines]) + "\n"
 
     def between(self, start, end):
         """What was reported while a case ran, by the clock of the guest in seconds."""
@@ -116,28 +123,35 @@ class Result:
         self.first, self.last, self.status, self.bench, self.said = first, None, None, None, []
 
 
-def guest_script(sessions, kernel):
+def session_script(sessions, kernel):
+    """The sessions' cases as files of the guest, and what runs them."""
     lines = []
     for s in sessions:
         lines += [f"cat > /tmp/cases.{s.name} <<'END-OF-CASES'", s.script(kernel), "END-OF-CASES"]
-    lines.append(FUNCTIONS + GUEST.replace("INTERVAL", INTERVAL).replace("LARGE", cases.LARGE))
-    lines += [f"session {s.name} {s.binary} {s.options}" for s in sessions]
-    lines += ["program", "program --exact"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, FUNCTIONS + SESSION.replace("INTERVAL", INTERVAL)])
 
 
-def boot(binary, kernel, sessions, directory, copies):
+def run_session(s):
+    return f"session {s.name} {s.binary} {s.options}"
+
+
+def guest_script(sessions, kernel):
+    return "\n".join([session_script(sessions, kernel), PREPARE.replace("LARGE", cases.LARGE),
+                      PROGRAM, *map(run_session, sessions), "program", "program --exact"]) + "\n"
+
+
+def boot(binary, kernel, text, directory, copies, options=()):
     """One boot: everything that the guest printed."""
     script, image = os.path.join(directory, "guest.sh"), os.path.join(directory, "ext4.img")
     with open(script, "w") as f:
-        f.write(guest_script(sessions, kernel))
+        f.write(text)
     with open(image, "wb") as f:
         f.truncate(int(IMAGE[:-1]) << 20)
     # Everything is written now: nothing is left to be initialised while cases run.
     subprocess.run([tool("mke2fs"), "-q", "-F", "-t", "ext4", "-E",
                     "lazy_itable_init=0,lazy_journal_init=0", image],
                    stdin=subprocess.DEVNULL, check=True)
-    command = [binary, "vm", "--kernel", kernel, "--module", "ext4", "--disk", image,
+    command = [binary, "vm", "--kernel", kernel, "--module", "ext4", *options, "--disk", image,
                "--copy", f"{script}:/run/guest.sh"]
     for c in copies:
         command += ["--copy", c]
@@ -200,12 +214,12 @@ def doctored(bench, report, check, unheld):
         if name in unheld:
             continue
         for labels, value in by_labels.items():
-            for n in (value + 1, value - 1) if value else (1,):
-                by_labels[labels] = n
+            for step in (1, -1) if value else (1,):
+                report.change(name, labels, step)
                 tried += 1
                 if not check(bench, report):
-                    passed.append(f"{name}{{{','.join(labels)}}} {n} for {value}")
-            by_labels[labels] = value
+                    passed.append(f"{name}{{{','.join(labels)}}} {value + step} for {value}")
+                report.change(name, labels, -step)
     for name, by_labels in report.histograms.items():
         for labels, h in by_labels.items():
             # How many faults took later attempts, only their number bounds.
@@ -278,7 +292,7 @@ def main(kernel):
         copies = [f"{clang}:/usr/bin/mmscope-clang"]
         sessions += [Session(f"clang{m}", cases.FEW, f"-{m}" if m else "", "mmscope-clang")
                      for m in ("", "-exact")]
-    p = boot(binary, kernel, sessions, os.environ.get("TMPDIR", "/tmp"), copies)
+    p = boot(binary, kernel, guest_script(sessions, kernel), os.environ.get("TMPDIR", "/tmp"), copies)
     tap.result("the guest runs all", [] if p.returncode == 0 else
                [f"status {p.returncode}", *p.stderr.splitlines()[-20:]])
     programs = parse(p.stdout.splitlines(), sessions)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is mapped, and by which way: the workloads of paths_*.c and of bench, and the truth."""
+from cases import Case, newer, simple
+from checks import Expect, PMD_PTES
+
+PATHS = "/run/paths"
+
+
+class Path(Case):
+    """A workload of paths_*.c."""
+
+    def __init__(self, args, truth, skip=lambda kernel: None):
+        super().__init__(args, truth, skip, repeat=1)
+        self.command = f"{PATHS} {args}"
+
+
+def since(release, what):
+    return lambda kernel: None if newer(kernel, release) else what
+
+
+def no_gmem(kernel):
+    return None if newer(kernel, (7, 2)) else "no guest_memfd that can be mapped before 6.18"
+
+
+def refused(backing, old, n):
+    """Without ->map_pages the VMA's lock does not do; 6.1 has none."""
+    return {} if old else {(backing, "no_map_pages"): n}
+
+
+def each(backing, method, ptes=1, pages=None, no_around=False, kind="minor", **more):
+    """One fault for each touch, each with a hold of its own that installs `ptes` PTEs."""
+    def truth(bench, old, lazy):
+        n = bench["pages_total"] if pages is None else pages
+        k = (backing, method, "access")
+        installs = {k: {ptes: n}} if ptes and n else {}
+        known = dict(completed={k + (kind,): n}, failed={}, retried={}, around={},
+                     refused=refused(backing, old, n) if no_around else {},
+                     holds=installs, faults=installs)
+        known.update({key: f(bench) if callable(f) else f for key, f in more.items()})
+        return Expect(**known)
+    return truth
+
+
+def pages(bench):
+    return bench["pages_total"]
+
+
+def huge_pages(bench):
+    return bench["pages_total"] * PMD_PTES
+
+
+def retried(backing, method, **more):
+    """Each fault waits for its handler once, and finds then that the page is there."""
+    def truth(bench, old, lazy):
+        n = bench["pages_total"]
+        # What is made again under mmap_lock counts as major; under the VMA's lock, not.
+        kind = "major" if old else "minor"
+        known = dict(completed={(backing, method, "access", kind): n}, failed={}, refused={},
+                     retried={(backing, "access"): n}, holds={}, faults={}, around={})
+        known.update({key: f(bench) if callable(f) else f for key, f in more.items()})
+        return Expect(**known)
+    return truth
+
+
+def huge(method, maps=True, retries=False, **more):
+    """hugetlb: an entry of a higher table for each touch."""
+    def truth(bench, old, lazy):
+        n = bench["pages_total"]
+        kind = "major" if retries and old else "minor"
+        known = dict(completed={("hugetlb", method, "access", kind): n}, failed={}, refused={},
+                     retried={("hugetlb", "access"): n} if retries else {}, installed={},
+                     holds={}, faults={}, around={},
+                     pmd={("hugetlb", "access"): n} if maps else {})
+        known.update({key: f(bench) if callable(f) else f for key, f in more.items()})
+        return Expect(**known)
+    return truth
+
+
+def bench_huge(method, **more):
+    """The same of `bench touch`, which touches each of the 512 pages."""
+    def truth(bench, old, lazy):
+        n = bench["map_pages"] * bench["repeat"] // PMD_PTES
+        known = dict(completed={("hugetlb", method, "access", "minor"): n}, failed={},
+                     refused={}, retried={}, installed={}, holds={}, faults={}, around={},
+                     pmd={("hugetlb", "access"): n})
+        known.update({key: f(n) for key, f in more.items()})
+        return Expect(**known)
+    return truth
+
+
+def sysv(bench, old, lazy):
+    """2M by one entry, refused once: shm_vm_ops has no map_pages."""
+    n = bench["map_pages"] * bench["repeat"] // PMD_PTES
+    return Expect(completed={("sysv_shm", "pmd", "access", "minor"): n}, failed={}, retried={},
+                  refused=refused("sysv_shm", old, n), installed={}, holds={}, faults={},
+                  around={}, rss="shmem", pmd={("sysv_shm", "access"): n})
+
+
+def unpaged(backing, trigger="access"):
+    """Of bench: a page a fault, each taken twice where there is a VMA lock."""
+    def truth(bench, old, lazy):
+        e = simple(backing, "per_page", trigger, around={})(bench, old, lazy)
+        e.rss = "shmem" if backing == "sysv_shm" else "file"
+        if trigger == "access":
+            e.refused = refused(backing, old, bench["pages_total"])
+        return e
+    return truth
+
+
+def remapped(bench, old, lazy):
+    """mmap() maps all of it: the part of each page table in one hold."""
+    k = ("device", "eager", "mmap")
+    n, head = bench["pages_total"], bench["head"]
+    holds = {head: 1} if n == head else {head: 1, n - head: 1}
+    return Expect(completed={}, failed={}, retried={}, refused={}, faults={}, around={},
+                  holds={k: holds}, elsewhere=True)
+
+
+def udmabuf(bench, old, lazy):
+    """vmf_insert_pfn() for the page and, in the same fault, for all others of the mapping."""
+    k = ("device", "per_page", "access")
+    n = bench["pages_total"]
+    faults = bench["minflt"]
+    return Expect(completed={k + ("minor",): 1}, failed={}, retried={}, around={},
+                  refused=refused("device", old, 1), holds={k: {1: n}}, faults={k: {n: 1}},
+                  elsewhere=True, more=[lambda b, r: [] if faults == 1 else
+                                        [f"{faults} faults for the mapping, not one"]])
+
+
+def mkwrite(method, ptes, backing="file"):
+    def truth(bench, old, lazy):
+        e = each(backing, method, ptes, before=pages if not ptes else 0)(bench, old, lazy)
+        e.mkwrite = {(backing,): bench["pages_total"]}
+        return e
+    return truth
+
+
+def hints(bench, old, lazy):
+    """Everything was there and is only touched again: every fault is a hint. How many come is
+    the scanner's choice: rusage tells, and the kernel's own count of hints, of all tasks."""
+    def all_of_them(bench, report):
+        n = bench["minflt"]
+        wrong = [f"{report.count('fault_completed', k)} faults of {k}: no hint was taken"
+                 for k in report.labels("fault_completed") if k[1] != "numa_hint"]
+        return wrong if 0 < n <= bench["numa_around"] else wrong + [
+            f"{n} faults, numa_hint_faults {bench['numa_around']}: nothing is proved"]
+    return Expect(refused={}, failed={}, retried={}, holds={}, faults={}, around={},
+                  elsewhere=True, more=[all_of_them])
+
+
+BACKINGS = [
+    Case("touch --backing sysv_shm --size 2M", unpaged("sysv_shm")),
+    Case("touch --backing sysv_shm --touch read --pattern random --size 2M",
+         unpaged("sysv_shm")),
+    Case("touch --backing sysv_shm --by populate --size 2M", unpaged("sysv_shm", "populate")),
+    Case("touch --backing sysv_shm --thp 2M --size 4M", sysv),
+    Case("touch --backing hugetlb --size 4M", bench_huge("pmd")),
+    Case("touch --backing hugetlb --touch read --size 4M", bench_huge("pmd")),
+    Case("touch --backing hugetlb --touch cow --size 4M",
+         bench_huge("cow", before=lambda n: n * PMD_PTES, zapped=lambda n: n * PMD_PTES)),
+    Case("touch --backing gmem --size 1M", unpaged("guest_memfd"), no_gmem),
+    Case("touch --backing gmem --touch read --pattern random --size 1M", unpaged("guest_memfd"),
+         no_gmem),
+    Case("touch --backing gmem --by populate --size 1M", unpaged("guest_memfd", "populate"),
+         no_gmem),
+    Path("hugetlb private", huge("pmd")),
+    Path("hugetlb shared", huge("pmd")),
+    Path("hugetlb reuse", huge("reuse", False, before=huge_pages, huge_before=pages)),
+    Path("reuse", each("anon", "reuse", 0, before=pages)),
+    Path("zero-cow", each("anon", "cow", before=pages, zapped=pages)),
+    Path("mkwrite /mnt/ext4/written", mkwrite("per_page", 1)),
+    Path("mkwrite-mapped /mnt/ext4/written", mkwrite("reuse", 0)),
+    Path("mkwrite /tmp/written", each("shmem", "per_page")),
+    Path("swap-read", each("anon", "swap_in", kind="major")),
+    Path("swap-write", each("anon", "swap_in", kind="major")),
+    Path("swap-shmem", each("shmem", "per_page", kind="major")),
+    Path("uffd missing", retried("anon", "uffd", before=pages)),
+    Path("uffd shmem", retried("shmem", "uffd", before=pages)),
+    Path("uffd wp", retried("anon", "uffd", before=pages)),
+    Path("uffd hugetlb", huge("uffd", False, True, before=huge_pages, huge_before=pages)),
+    Path("arena", each("bpf_arena", "per_page", no_around=True),
+         since((6, 9), "no BPF arenas before 6.9")),
+    Path("vdso", each("device", "per_page", no_around=True, before=lambda b: b["before"])),
+    Path("vvar", each("device", "per_page", no_around=True, elsewhere=True)),
+    Path("udmabuf", udmabuf, since((6, 12), "this kernel is built without udmabuf")),
+    Path("devmem", remapped),
+]
+
+NUMA = [Path("numa", hints)]
