@@ -506,7 +506,7 @@ static __always_inline void remap_start(const bool typed, struct task_state *st,
 	st->insert_num = start;
 	st->insert_pages = (size + (1u << page_shift) - 1) >> page_shift;
 	st->insert_locks = st->locks;
-	st->insert_backing = BACKING_DEVICE;	/* by this call; older kernels set VM_PFNMAP in it */
+	st->insert_backing = BACKING_DEVICE;	/* 6.1 and 6.12 set VM_PFNMAP only in it */
 	if (!st->active)
 		by_select(typed, st, vma, st->insert_backing);
 }

@@ -30,7 +30,8 @@ struct touch {
 	bool overwrite, present;
 
 	/* Derived. */
-	bool shared, in_file, memfd, sysv, hugetlb, gmem, random, cow, fork, beyond, write, populate_write;
+	bool shared, in_file, memfd, sysv, hugetlb, gmem;
+	bool random, cow, fork, beyond, write, populate_write;
 	enum reach reach;
 	bool prepared;		/* mapped and populated before the region */
 	bool held;		/* a child shares the pages */
@@ -488,7 +489,8 @@ static void count_windows(struct touch *t)
 	struct bench *b = &t->bench;
 	uint64_t i;
 
-	if (!b->oracle || !(t->in_file || (t->present && !t->sysv)) || strcmp(t->touch, "read") || t->threads > 1)
+	if (!b->oracle || !(t->in_file || (t->present && !t->sysv)) ||
+	    strcmp(t->touch, "read") || t->threads > 1)
 		return;
 	b->windows = calloc(b->repeats, sizeof(*b->windows));
 	for (i = 0; b->windows && i < b->repeats; i++)

@@ -18,8 +18,8 @@ class Expect:
     -> Windows. before, zapped: PTEs that were present before the region, and that
     it replaced. zero: PTEs of the page of zeroes, which Rss leaves out (huge_zero: PMDs
     of the huge one, in zero as well). huge_before: of `before`, PMDs that are there
-    still. mkwrite: backing -> calls of page_mkwrite, or "completed": one a fault. rss: which of RssAnon,
-    RssFile, RssShmem the mapping is in. elsewhere: other processes install
+    still. mkwrite: backing -> calls of page_mkwrite, or "completed": one a fault. rss:
+    which of RssAnon, RssFile, RssShmem the mapping is in. elsewhere: other processes install
     PTEs as well, which the workload's page tables do not show. unheld: metrics whose
     truth nobody can tell here, so that no check would notice a small error.
     """

@@ -292,7 +292,8 @@ def main(kernel):
         copies = [f"{clang}:/usr/bin/mmscope-clang"]
         sessions += [Session(f"clang{m}", cases.FEW, f"-{m}" if m else "", "mmscope-clang")
                      for m in ("", "-exact")]
-    p = boot(binary, kernel, guest_script(sessions, kernel), os.environ.get("TMPDIR", "/tmp"), copies)
+    p = boot(binary, kernel, guest_script(sessions, kernel), os.environ.get("TMPDIR", "/tmp"),
+             copies)
     tap.result("the guest runs all", [] if p.returncode == 0 else
                [f"status {p.returncode}", *p.stderr.splitlines()[-20:]])
     programs = parse(p.stdout.splitlines(), sessions)
