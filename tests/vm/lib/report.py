@@ -110,15 +110,6 @@ class Report:
         return Count(value - sum(below([r.get(name, {}).get(labels, (0, 0))])
                                  for r in self.least), high)
 
-    def change(self, name, labels, n):
-        """Make it tell of n more, as certainly as of the others."""
-        self.counters[name][labels] += n
-        for run in self.least:
-            if labels in run.get(name, {}):
-                low, value = run[name][labels]
-                run[name][labels] = (low + n, value + n)
-                return
-
     def total(self, name, wanted=None):
         """Of all labels, or of those that are wanted."""
         value = sum(v for k, v in self.counters.get(name, {}).items() if not wanted or wanted(k))
