@@ -4,47 +4,6 @@
 
 /* PTEs that are installed, by which method, and the holds of the page-table lock. */
 
-/* Counts from here on are of the order of this folio; 0 pages: unknown. */
-static __always_inline void by_order(struct task_state *st, u32 pages)
-{
-	if (by_label == LABEL_ORDER)
-		by_pick(st, pages ? hist_log2(pages) + 1 : 0, 0, 0);
-}
-
-static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
-{
-	struct folio___old *old = (void *)folio;
-	bool word = bpf_core_field_exists(old->flags) &&
-		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
-	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
-	u32 order;
-
-	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
-		return 1;
-	if (bpf_core_field_exists(old->_folio_order))
-		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
-	else
-		order = READ(folio, _flags_1) & 0xff;
-	return 1u << (order & 31);
-}
-
-/* The same of any of its pages, before 6.6: 0 where that cannot be read. */
-static __always_inline u32 page_pages(u64 page)
-{
-	struct folio___old *head = (void *)page;
-	u64 link;
-
-	if (!read_memory || !bpf_core_field_exists(head->_folio_order) ||
-	    !bpf_core_field_exists(((struct page *)0)->compound_head))
-		return 0;
-	link = BPF_CORE_READ((struct page *)page, compound_head);
-	if (link & 1)
-		head = (void *)(link - 1);
-	else if (!(BPF_CORE_READ(head, flags) >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
-		return 1;
-	return 1u << (BPF_CORE_READ(head, _folio_order) & 31);
-}
-
 static __always_inline void close_hold(struct task_state *st)
 {
 	u32 slot = st->hold_slot;
@@ -84,16 +43,6 @@ static __always_inline void install_in_fault(struct task_state *st, u32 method, 
 		close_hold(st);
 }
 
-/*
- * Must the entry be read when its table is locked? The page of zeroes and page
- * frames have no rmap call that shows their installs: an entry was empty, or not.
- */
-static __always_inline bool reads_entry(const struct task_state *st)
-{
-	return have_pte_lock && read_memory &&
-	       (st->backing == BACKING_ANON ? !st->write : st->backing >= BACKING_DEVICE);
-}
-
 EXIT_BODY(PTE_LOCK)
 {
 	struct task_state *st = state_find();
@@ -102,7 +51,8 @@ EXIT_BODY(PTE_LOCK)
 		return;
 	close_hold(st);
 	st->locks++;
-	if (st->active && reads_entry(st)) {
+	/* Only a read of anonymous memory may install what nothing else shows. */
+	if (st->active && st->backing == BACKING_ANON && !st->write && read_memory) {
 		u64 pte = 1;
 
 		bpf_probe_read_kernel(&pte, sizeof(pte), (void *)ret);
@@ -110,6 +60,18 @@ EXIT_BODY(PTE_LOCK)
 	}
 }
 EXIT_PROGRAMS(PTE_LOCK)
+
+/* A large folio may reach beyond the window. */
+static __always_inline void install_in_window(struct task_state *st, u64 start, u32 nr)
+{
+	u64 end = start + ((u64)nr << page_shift);
+
+	start = start > st->window_start ? start : st->window_start;
+	end = end < st->window_end ? end : st->window_end;
+	if (start < end)
+		st->window_inside += (end - start) >> page_shift;
+	st->window_ptes += nr;
+}
 
 /* set_pte_range(vmf, folio, page, nr, addr); before 6.6 do_set_pte(vmf, page, addr). */
 ENTRY_BODY_5(PTE_INSTALL)
@@ -125,37 +87,28 @@ ENTRY_BODY_5(PTE_INSTALL)
 		return;
 	}
 	if (st->window_end) {
-		u64 start = pte_install_has_nr ? a4 : a2, end = start + ((u64)nr << page_shift);
-
-		/* A large folio may reach beyond the window. */
-		start = start > st->window_start ? start : st->window_start;
-		end = end < st->window_end ? end : st->window_end;
-		if (start < end)
-			st->window_inside += (end - start) >> page_shift;
 		method = METHOD_FAULT_AROUND;
-		st->window_ptes += nr;
+		install_in_window(st, pte_install_has_nr ? a4 : a2, nr);
 	} else if (st->private_write) {
 		method = METHOD_COW;
 		st->skip_anon = 1;	/* the new page's rmap call that follows is this one */
 	} else if (nr > 1) {
 		method = METHOD_LARGE_FOLIO;
 	}
-	if (by_label == LABEL_ORDER)
-		by_order(st, pte_install_has_nr ? folio_pages(typed, (void *)a1) : page_pages(a1));
 	install_in_fault(st, method, nr, false);
 }
 ENTRY_PROGRAMS_5(PTE_INSTALL)
 
 /*
- * vmf_set_run(vmf, pages, nr, addr) of the arraymap series. It may go on beyond the
- * window that was asked for, and a write comes here without ->map_pages: what it
- * installs there it has asked for itself.
+ * vmf_set_run(vmf, pages, nr, addr) of kernels with the series arraymap: part of
+ * what vmf_map_pages() maps. It may go on beyond the window that was asked for, and
+ * a write comes without ->map_pages(): what it installs there it has asked for itself.
  */
 ENTRY_BODY(RUN_INSTALL)
 {
 	struct task_state *st = state_find();
 	u64 end = a3 + (a2 << page_shift);
-	u32 slot, nr = a2, asked = nr;
+	u32 slot;
 
 	if (!st)
 		return;
@@ -164,20 +117,18 @@ ENTRY_BODY(RUN_INSTALL)
 		return;
 	}
 	slot = backing_slot(st->backing);
-	if (st->window_end) {
-		asked = 0;
+	if (!st->window_end) {
+		count(METRIC_FAULT_AROUND_ASKED, slot, a2);
+		count(METRIC_FAULT_AROUND_MAPPED, slot, a2);
+	} else {
 		if (end > st->window_end) {
-			asked = (end - st->window_end) >> page_shift;
+			count(METRIC_FAULT_AROUND_ASKED, slot,
+			      (end - st->window_end) >> page_shift);
 			st->window_end = end;
 		}
-		st->window_ptes += nr;
-		st->window_inside += nr;
-	} else {
-		count(METRIC_FAULT_AROUND_MAPPED, slot, nr);
+		install_in_window(st, a3, a2);
 	}
-	if (asked)
-		count(METRIC_FAULT_AROUND_ASKED, slot, asked);
-	install_in_fault(st, METHOD_FAULT_AROUND, nr, false);
+	install_in_fault(st, METHOD_FAULT_AROUND, a2, false);
 }
 ENTRY_PROGRAMS(RUN_INSTALL)
 
@@ -185,13 +136,29 @@ static __always_inline void pmd_mapped(struct task_state *st, bool inferred)
 {
 	u32 slot = attempt_slot(st->backing, st->trigger);
 
-	by_order(st, 1u << pmd_order);
 	count(METRIC_PMD_MAPS, slot, 1);
 	if (inferred)
 		mark_inferred(METRIC_PMD_MAPS, slot);
 	count_by(st, METRIC_PMD_MAPS, 1, 1);
 	st->method = METHOD_PMD;
 	st->pmd = 1;
+}
+
+static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
+{
+	struct folio___old *old = (void *)folio;
+	bool word = bpf_core_field_exists(old->flags) &&
+		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
+	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
+	u32 order;
+
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	if (bpf_core_field_exists(old->_folio_order))
+		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
+	else
+		order = READ(folio, _flags_1) & 0xff;
+	return 1u << (order & 31);
 }
 
 /* folio_add_new_anon_rmap(folio, vma, ...); before 6.8 page_add_new_anon_rmap(page, vma, ...). */
@@ -211,124 +178,19 @@ ENTRY_BODY(ANON_INSTALL)
 		pmd_mapped(st, false);
 		return;
 	}
-	by_order(st, nr);
-	install_in_fault(st, st->paths & PATH_WP ? METHOD_COW :
-			     st->paths & PATH_SWAP ? METHOD_SWAP_IN :
+	install_in_fault(st, st->wrprotect ? METHOD_COW :
 			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
 }
 ENTRY_PROGRAMS(ANON_INSTALL)
-
-/* The entry's lock is held: whoever copies the page lets it go and takes it again. */
-static __always_inline void write_protected(struct task_state *st)
-{
-	st->paths |= PATH_WP;
-	st->wp_locks = st->locks;
-}
 
 ENTRY_BODY(COW_FAULT)
 {
 	struct task_state *st = state_find();
 
 	if (st && st->active)
-		write_protected(st);
+		st->wrprotect = 1;
 }
 ENTRY_PROGRAMS(COW_FAULT)
-
-ENTRY_BODY(COW_HUGE)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active)
-		write_protected(st);
-}
-ENTRY_PROGRAMS(COW_HUGE)
-
-ENTRY_BODY(MKWRITE)
-{
-	struct task_state *st = state_find();
-
-	if (!st || !st->active)
-		return;
-	count(METRIC_PAGE_MKWRITE, backing_slot(st->backing), 1);
-	count_by(st, METRIC_PAGE_MKWRITE, 1, 1);
-}
-ENTRY_PROGRAMS(MKWRITE)
-
-ENTRY_BODY(SWAP_IN)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active)
-		st->paths |= PATH_SWAP;
-}
-ENTRY_PROGRAMS(SWAP_IN)
-
-/*
- * folio_add_anon_rmap_ptes(folio, page, nr, ...); before 6.8 page_add_anon_rmap(page, ...).
- * A page that comes back from swap and was not dropped meanwhile is not a new one.
- */
-ENTRY_BODY(SWAP_INSTALL)
-{
-	struct task_state *st = state_find();
-
-	if (!st || !st->active || !(st->paths & PATH_SWAP))
-		return;
-	if (by_label == LABEL_ORDER)
-		by_order(st, swap_install_has_nr ? folio_pages(typed, (void *)a0) : page_pages(a0));
-	install_in_fault(st, METHOD_SWAP_IN, swap_install_has_nr ? (u32)a2 : 1, false);
-}
-ENTRY_PROGRAMS(SWAP_INSTALL)
-
-ENTRY_BODY(UFFD_WAIT)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active)
-		st->uffd_waited = 1;
-}
-ENTRY_PROGRAMS(UFFD_WAIT)
-
-/* Called at the end of each fault on a page that NUMA balancing watches. */
-ENTRY_BODY(NUMA_HINT)
-{
-	struct task_state *st = state_find();
-
-	if (st && st->active)
-		st->paths |= PATH_NUMA;
-}
-ENTRY_PROGRAMS(NUMA_HINT)
-
-/* insert_pfn() succeeds, too, where a frame is mapped already. */
-EXIT_BODY(PFN_INSTALL)
-{
-	struct task_state *st = state_find();
-	bool seen;
-
-	if (!st || !st->active || (u32)ret != VM_FAULT_NOPAGE)
-		return;
-	seen = reads_entry(st);
-	if (seen && !st->lock_empty)
-		return;
-	st->lock_empty = 0;
-	install_in_fault(st, METHOD_PER_PAGE, 1, !seen);
-}
-EXIT_PROGRAMS(PFN_INSTALL)
-
-/*
- * huge_pte_alloc(): under the mutex that all faults on this page take (6.1 to 7.3), so
- * what the entry holds now is what this fault finds.
- */
-EXIT_BODY(HUGETLB_PTE)
-{
-	struct task_state *st = state_find();
-
-	if (!st || !ret || !st->active || st->backing != BACKING_HUGETLB)
-		return;
-	st->huge_pte = ret;
-	if (read_memory)
-		bpf_probe_read_kernel(&st->huge_before, sizeof(st->huge_before), (void *)ret);
-}
-EXIT_PROGRAMS(HUGETLB_PTE)
 
 EXIT_BODY(PMD_FILE)
 {
@@ -348,39 +210,5 @@ EXIT_BODY(PMD_ANON)
 		pmd_mapped(st, true);
 }
 EXIT_PROGRAMS(PMD_ANON)
-
-/* A hugetlb fault succeeded: what did it do to the entry? */
-static __always_inline void hugetlb_done(struct task_state *st)
-{
-	u64 now = st->huge_before;
-
-	if (!st->huge_pte)
-		return;
-	if (!st->huge_before) {
-		/* Where memory may not be read, success is the sign. */
-		pmd_mapped(st, !read_memory);
-		return;
-	}
-	bpf_probe_read_kernel(&now, sizeof(now), (void *)st->huge_pte);
-	if ((now ^ st->huge_before) & PTE_FRAME) {
-		pmd_mapped(st, false);
-		st->method = METHOD_COW;
-	} else if (st->write && PTE_READ_ONLY(st->huge_before) && !PTE_READ_ONLY(now)) {
-		st->method = METHOD_REUSE;
-	}
-}
-
-/* What a fault did that succeeded and installed nothing. */
-static __always_inline u32 empty_method(const struct task_state *st)
-{
-	bool shared = st->write && !st->private_write && st->backing != BACKING_ANON;
-
-	if (st->paths & PATH_NUMA)
-		return METHOD_NUMA_HINT;
-	/* Somebody else may have copied a private page while the lock was let go. */
-	if (st->paths & PATH_WP && (shared || st->locks == st->wp_locks))
-		return METHOD_REUSE;
-	return st->uffd_waited ? METHOD_UFFD : METHOD_NONE;
-}
 
 #endif

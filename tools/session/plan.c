@@ -34,6 +34,7 @@ static const struct {
 	{ "hugetlb_vm_ops", BACKING_HUGETLB },
 	{ "bpf_map_lazy_vmops", BACKING_BPF_ARRAY },
 	{ "bpf_map_default_vmops", BACKING_BPF_ARRAY },
+	{ "array_map_vmops", BACKING_BPF_ARRAY },
 	{ "arena_vm_ops", BACKING_BPF_ARENA },
 	{ "kvm_gmem_vm_ops", BACKING_GUEST_MEMFD },
 	{ "special_mapping_vmops", BACKING_DEVICE },
@@ -210,15 +211,17 @@ static int btf_member_type(const struct btf *btf, int id, const char *member, in
 	return 0;
 }
 
-/* Has the kernel "struct.member[.member...]"? Nothing is asked for by "". */
+/* Has the kernel "struct.member[.member...]" or "function()"? "" asks for nothing. */
 static bool kernel_has(const struct planner *p, const char *what)
 {
-	int len = strcspn(what, "."), id;
+	int len = strcspn(what, ".("), id;
 	char name[64];
 
 	if (!*what)
 		return true;
 	snprintf(name, sizeof(name), "%.*s", len, what);
+	if (what[len] == '(')
+		return btf__find_by_name_kind(p->btf, name, BTF_KIND_FUNC) > 0;
 	id = btf__find_by_name_kind(p->btf, name, BTF_KIND_STRUCT);
 	while (id > 0 && what[len]) {
 		what += len + 1;
@@ -498,7 +501,7 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 
 	for (i = 0; i < EVENT_MAX; i++)
 		if (m->events & EVENT_BIT(i) && plan->event[i].mech == MECH_NONE &&
-		    events[i].need <= NEED_USEFUL && !plan->event[i].absent)
+		    events[i].need != NEED_QUIET && !plan->event[i].absent)
 			return plan->event[i].reason;
 	return NULL;
 }
