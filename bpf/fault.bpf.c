@@ -155,7 +155,7 @@ EXIT_BODY(VMA_FIND_END)
 		return;
 	st->finding = 0;
 	if (!st->retrying) {
-		by_select_none(st);
+		by_select(false, st, 0, BACKING_OTHER);
 		refuse(st, BACKING_OTHER, REASON_NO_VMA);
 	}
 }
@@ -215,18 +215,20 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->attempt_locks = st->locks;
 	st->lock_empty = 0;
 	st->skip_anon = 0;
-	st->wrprotect = 0;
+	st->paths = 0;
+	st->huge_pte = st->huge_before = 0;
 	st->pmd = 0;
 	st->window_end = 0;
 	st->active = 1;
 	st->attempt_start = bpf_ktime_get_ns();
-	by_select(st, (u64)ops);
+	by_select(typed, st, vma, st->backing);
 
 	if (!st->retrying || st->address != a1) {
 		st->fault_start = st->attempt_start;
 		st->fault_ptes = 0;
 		st->fault_inferred = 0;
 		st->retrying = 0;
+		st->uffd_waited = 0;
 		st->method = METHOD_NONE;
 	}
 	st->address = a1;
@@ -252,7 +254,8 @@ ENTRY_BODY(FAULT_ENTRY)
 	}
 	st->finding = 0;
 	count(METRIC_FAULT_ATTEMPTS, attempt_slot(st->backing, st->trigger), 1);
-	count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
+	if (by_label != LABEL_ORDER)
+		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
 
@@ -264,10 +267,10 @@ ENTRY_PROGRAMS(FAULT_ENTRY)
  */
 static __always_inline bool zero_page(const struct task_state *st)
 {
-	if (st->write || st->attempt_ptes || st->pmd || st->wrprotect)
+	if (st->write || st->attempt_ptes || st->pmd || st->paths)
 		return false;
 	if (!have_pte_lock)
-		return true;
+		return !st->uffd_waited;
 	return read_memory ? st->lock_empty : st->locks != st->attempt_locks;
 }
 
@@ -284,6 +287,9 @@ EXIT_BODY(FAULT_EXIT)
 		return;
 	}
 	now = bpf_ktime_get_ns();
+	/* An attempt is of the order of what it installed, known only now. */
+	if (by_label == LABEL_ORDER)
+		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 	st->active = 0;
 	st->window_end = 0;
 	attempt = attempt_slot(st->backing, st->trigger);
@@ -311,8 +317,14 @@ EXIT_BODY(FAULT_EXIT)
 		u32 index;
 
 		outcome = OUTCOME_COMPLETED;
-		if (st->backing == BACKING_ANON && zero_page(st))
-			install_in_fault(st, METHOD_PER_PAGE, 1, !(have_pte_lock && read_memory));
+		if (st->backing == BACKING_ANON && zero_page(st)) {
+			by_order(st, 1);
+			install_in_fault(st, METHOD_ZERO_PAGE, 1, !(have_pte_lock && read_memory));
+		} else if (st->backing == BACKING_HUGETLB) {
+			hugetlb_done(st);
+		}
+		if (st->method == METHOD_NONE)
+			st->method = empty_method(st);
 		index = fault_index(st->backing, st->method, st->trigger);
 		count(METRIC_FAULT_COMPLETED,
 		      slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
@@ -397,7 +409,7 @@ static __always_inline void insert_start(const bool typed, struct task_state *st
 		    fault_index(st->insert_backing, METHOD_EAGER, TRIGGER_MMAP)) == SLOT_NONE)
 		st->insert_backing = BACKING_OTHER;
 	if (!st->active)
-		by_select(st, (u64)ops);
+		by_select(typed, st, vma, st->insert_backing);
 }
 
 /* The batch that insert_pages() uses per lock hold (mm/memory.c, since 5.8). */
@@ -482,3 +494,72 @@ EXIT_BODY(EAGER_PAGES_END)
 	insert_done(st, nr, locks ?: (nr + INSERT_BATCH - 1) / INSERT_BATCH, !locks);
 }
 EXIT_PROGRAMS(EAGER_PAGES_END)
+
+/* ---- page frames that a driver maps at mmap time ---- */
+
+static __always_inline void remap_start(const bool typed, struct task_state *st, u64 vma_arg,
+					u64 start, u64 size)
+{
+	struct vm_area_struct *vma = (void *)vma_arg;
+
+	st->insert_vma = vma_arg;
+	st->insert_num = start;
+	st->insert_pages = (size + (1u << page_shift) - 1) >> page_shift;
+	st->insert_locks = st->locks;
+	st->insert_backing = BACKING_DEVICE;	/* 6.1 and 6.12 set VM_PFNMAP only in it */
+	if (!st->active)
+		by_select(typed, st, vma, st->insert_backing);
+}
+
+/* remap_pfn_range(vma, addr, pfn, size, prot) */
+ENTRY_BODY(REMAP)
+{
+	struct task_state *st = state_get();
+
+	if (st)
+		remap_start(typed, st, a0, a1, a3);
+}
+ENTRY_PROGRAMS(REMAP)
+
+/* remap_pfn_range_complete(vma, action) */
+ENTRY_BODY(REMAP_ACTION)
+{
+	struct task_state *st = state_get();
+	struct mmap_action *action = (void *)a1;
+
+	if (st)
+		remap_start(typed, st, a0, READ(action, remap.start), READ(action, remap.size));
+}
+ENTRY_PROGRAMS(REMAP_ACTION)
+
+/* remap_pte_range() fills the part of each page table in one hold. */
+EXIT_BODY(REMAP_END)
+{
+	struct task_state *st = state_find();
+	u32 table = 1u << (page_shift - 3), nr, first, full, slot;
+
+	if (!st || !st->insert_vma)
+		return;
+	nr = st->insert_pages;
+	if ((u32)ret || !nr || st->active) {
+		insert_done(st, (u32)ret ? 0 : nr, 1, true);
+		return;
+	}
+	install(st, METHOD_EAGER, TRIGGER_MMAP, st->insert_backing, nr, false);
+	st->hold_ptes = 0;
+	slot = st->hold_slot;
+	first = table - ((st->insert_num >> page_shift) & (table - 1));
+	if (first > nr)
+		first = nr;
+	full = (nr - first) >> (page_shift - 3);
+	nr -= first + full * table;
+	count_batch(METRIC_PTES_PER_HOLD, slot, first);
+	count_batch_n(METRIC_PTES_PER_HOLD, slot, table, full);
+	count_batch_n(METRIC_PTES_PER_HOLD, slot, nr, !!nr);
+	count_by(st, METRIC_PTES_PER_HOLD, 1 + full + !!nr, st->insert_pages);
+	if (st->locks - st->insert_locks != 1 + full + !!nr)
+		mark_inferred(METRIC_PTES_PER_HOLD, slot);
+	st->insert_vma = 0;
+}
+EXIT_PROGRAMS(REMAP_END)
+FEXIT(REMAP_END, 2)

@@ -4,6 +4,47 @@
 
 /* PTEs that are installed, by which method, and the holds of the page-table lock. */
 
+/* Counts from here on are of the order of this folio; 0 pages: unknown. */
+static __always_inline void by_order(struct task_state *st, u32 pages)
+{
+	if (by_label == LABEL_ORDER)
+		by_pick(st, pages ? hist_log2(pages) + 1 : 0, 0, 0);
+}
+
+static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
+{
+	struct folio___old *old = (void *)folio;
+	bool word = bpf_core_field_exists(old->flags) &&
+		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
+	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
+	u32 order;
+
+	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	if (bpf_core_field_exists(old->_folio_order))
+		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
+	else
+		order = READ(folio, _flags_1) & 0xff;
+	return 1u << (order & 31);
+}
+
+/* The same of any of its pages, before 6.6: 0 where that cannot be read. */
+static __always_inline u32 page_pages(u64 page)
+{
+	struct folio___old *head = (void *)page;
+	u64 link;
+
+	if (!read_memory || !bpf_core_field_exists(head->_folio_order) ||
+	    !bpf_core_field_exists(((struct page *)0)->compound_head))
+		return 0;
+	link = BPF_CORE_READ((struct page *)page, compound_head);
+	if (link & 1)
+		head = (void *)(link - 1);
+	else if (!(BPF_CORE_READ(head, flags) >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
+		return 1;
+	return 1u << (BPF_CORE_READ(head, _folio_order) & 31);
+}
+
 static __always_inline void close_hold(struct task_state *st)
 {
 	u32 slot = st->hold_slot;
@@ -43,6 +84,16 @@ static __always_inline void install_in_fault(struct task_state *st, u32 method, 
 		close_hold(st);
 }
 
+/*
+ * Must the entry be read when its table is locked? The page of zeroes and page
+ * frames have no rmap call that shows their installs: an entry was empty, or not.
+ */
+static __always_inline bool reads_entry(const struct task_state *st)
+{
+	return have_pte_lock && read_memory &&
+	       (st->backing == BACKING_ANON ? !st->write : st->backing >= BACKING_DEVICE);
+}
+
 EXIT_BODY(PTE_LOCK)
 {
 	struct task_state *st = state_find();
@@ -51,8 +102,7 @@ EXIT_BODY(PTE_LOCK)
 		return;
 	close_hold(st);
 	st->locks++;
-	/* Only a read of anonymous memory may install what nothing else shows. */
-	if (st->active && st->backing == BACKING_ANON && !st->write && read_memory) {
+	if (st->active && reads_entry(st)) {
 		u64 pte = 1;
 
 		bpf_probe_read_kernel(&pte, sizeof(pte), (void *)ret);
@@ -95,6 +145,8 @@ ENTRY_BODY_5(PTE_INSTALL)
 	} else if (nr > 1) {
 		method = METHOD_LARGE_FOLIO;
 	}
+	if (by_label == LABEL_ORDER)
+		by_order(st, pte_install_has_nr ? folio_pages(typed, (void *)a1) : page_pages(a1));
 	install_in_fault(st, method, nr, false);
 }
 ENTRY_PROGRAMS_5(PTE_INSTALL)
@@ -136,29 +188,13 @@ static __always_inline void pmd_mapped(struct task_state *st, bool inferred)
 {
 	u32 slot = attempt_slot(st->backing, st->trigger);
 
+	by_order(st, 1u << pmd_order);
 	count(METRIC_PMD_MAPS, slot, 1);
 	if (inferred)
 		mark_inferred(METRIC_PMD_MAPS, slot);
 	count_by(st, METRIC_PMD_MAPS, 1, 1);
 	st->method = METHOD_PMD;
 	st->pmd = 1;
-}
-
-static __always_inline u32 folio_pages(const bool typed, struct folio *folio)
-{
-	struct folio___old *old = (void *)folio;
-	bool word = bpf_core_field_exists(old->flags) &&
-		    !bpf_core_field_exists(((struct folio *)0)->flags.f);
-	u64 flags = word ? READ(old, flags) : READ(folio, flags.f);
-	u32 order;
-
-	if (!(flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
-		return 1;
-	if (bpf_core_field_exists(old->_folio_order))
-		order = pmd_order;	/* 6.1: an anonymous compound page is a huge page */
-	else
-		order = READ(folio, _flags_1) & 0xff;
-	return 1u << (order & 31);
 }
 
 /* folio_add_new_anon_rmap(folio, vma, ...); before 6.8 page_add_new_anon_rmap(page, vma, ...). */
@@ -178,19 +214,124 @@ ENTRY_BODY(ANON_INSTALL)
 		pmd_mapped(st, false);
 		return;
 	}
-	install_in_fault(st, st->wrprotect ? METHOD_COW :
+	by_order(st, nr);
+	install_in_fault(st, st->paths & PATH_WP ? METHOD_COW :
+			     st->paths & PATH_SWAP ? METHOD_SWAP_IN :
 			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
 }
 ENTRY_PROGRAMS(ANON_INSTALL)
+
+/* The entry's lock is held: whoever copies the page lets it go and takes it again. */
+static __always_inline void write_protected(struct task_state *st)
+{
+	st->paths |= PATH_WP;
+	st->wp_locks = st->locks;
+}
 
 ENTRY_BODY(COW_FAULT)
 {
 	struct task_state *st = state_find();
 
 	if (st && st->active)
-		st->wrprotect = 1;
+		write_protected(st);
 }
 ENTRY_PROGRAMS(COW_FAULT)
+
+ENTRY_BODY(COW_HUGE)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active)
+		write_protected(st);
+}
+ENTRY_PROGRAMS(COW_HUGE)
+
+ENTRY_BODY(MKWRITE)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !st->active)
+		return;
+	count(METRIC_PAGE_MKWRITE, backing_slot(st->backing), 1);
+	count_by(st, METRIC_PAGE_MKWRITE, 1, 1);
+}
+ENTRY_PROGRAMS(MKWRITE)
+
+ENTRY_BODY(SWAP_IN)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active)
+		st->paths |= PATH_SWAP;
+}
+ENTRY_PROGRAMS(SWAP_IN)
+
+/*
+ * folio_add_anon_rmap_ptes(folio, page, nr, ...); before 6.8 page_add_anon_rmap(page, ...).
+ * A page that comes back from swap and was not dropped meanwhile is not a new one.
+ */
+ENTRY_BODY(SWAP_INSTALL)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !st->active || !(st->paths & PATH_SWAP))
+		return;
+	if (by_label == LABEL_ORDER)
+		by_order(st, swap_install_has_nr ? folio_pages(typed, (void *)a0) : page_pages(a0));
+	install_in_fault(st, METHOD_SWAP_IN, swap_install_has_nr ? (u32)a2 : 1, false);
+}
+ENTRY_PROGRAMS(SWAP_INSTALL)
+
+ENTRY_BODY(UFFD_WAIT)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active)
+		st->uffd_waited = 1;
+}
+ENTRY_PROGRAMS(UFFD_WAIT)
+
+/* Called at the end of each fault on a page that NUMA balancing watches. */
+ENTRY_BODY(NUMA_HINT)
+{
+	struct task_state *st = state_find();
+
+	if (st && st->active)
+		st->paths |= PATH_NUMA;
+}
+ENTRY_PROGRAMS(NUMA_HINT)
+
+/* insert_pfn() succeeds, too, where a frame is mapped already. */
+EXIT_BODY(PFN_INSTALL)
+{
+	struct task_state *st = state_find();
+	bool seen;
+
+	if (!st || !st->active || (u32)ret != VM_FAULT_NOPAGE)
+		return;
+	seen = reads_entry(st);
+	if (seen && !st->lock_empty)
+		return;
+	st->lock_empty = 0;
+	install_in_fault(st, METHOD_PER_PAGE, 1, !seen);
+}
+EXIT_PROGRAMS(PFN_INSTALL)
+
+/*
+ * huge_pte_alloc(): under the mutex that all faults on this page take (6.1 to 7.3), so
+ * what the entry holds now is what this fault finds.
+ */
+EXIT_BODY(HUGETLB_PTE)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !ret || !st->active || st->backing != BACKING_HUGETLB)
+		return;
+	st->huge_pte = ret;
+	if (read_memory)
+		bpf_probe_read_kernel(&st->huge_before, sizeof(st->huge_before), (void *)ret);
+}
+EXIT_PROGRAMS(HUGETLB_PTE)
 
 EXIT_BODY(PMD_FILE)
 {
@@ -210,5 +351,39 @@ EXIT_BODY(PMD_ANON)
 		pmd_mapped(st, true);
 }
 EXIT_PROGRAMS(PMD_ANON)
+
+/* A hugetlb fault succeeded: what did it do to the entry? */
+static __always_inline void hugetlb_done(struct task_state *st)
+{
+	u64 now = st->huge_before;
+
+	if (!st->huge_pte)
+		return;
+	if (!st->huge_before) {
+		/* Where memory may not be read, success is the sign. */
+		pmd_mapped(st, !read_memory);
+		return;
+	}
+	bpf_probe_read_kernel(&now, sizeof(now), (void *)st->huge_pte);
+	if ((now ^ st->huge_before) & PTE_FRAME) {
+		pmd_mapped(st, false);
+		st->method = METHOD_COW;
+	} else if (st->write && PTE_READ_ONLY(st->huge_before) && !PTE_READ_ONLY(now)) {
+		st->method = METHOD_REUSE;
+	}
+}
+
+/* What a fault did that succeeded and installed nothing. */
+static __always_inline u32 empty_method(const struct task_state *st)
+{
+	bool shared = st->write && !st->private_write && st->backing != BACKING_ANON;
+
+	if (st->paths & PATH_NUMA)
+		return METHOD_NUMA_HINT;
+	/* Somebody else may have copied a private page while the lock was let go. */
+	if (st->paths & PATH_WP && (shared || st->locks == st->wp_locks))
+		return METHOD_REUSE;
+	return st->uffd_waited ? METHOD_UFFD : METHOD_NONE;
+}
 
 #endif

@@ -50,15 +50,30 @@ struct task_struct {
 };
 
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 	struct super_block *i_sb;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
+	struct path f_path;
 	struct inode *f_inode;
 	void *private_data;
 };
@@ -112,8 +127,22 @@ struct folio___old {
 	unsigned char _folio_order;
 };
 
+/* Since 6.17. */
+struct mmap_action {
+	struct {
+		unsigned long start, size;
+	} remap;
+};
+
+/* Before 6.18, where the programs follow a tail page to its head. */
+struct page {
+	unsigned long compound_head;
+};
+
 struct bpf_map {
 	enum bpf_map_type map_type;
+	u32 id;
+	char name[16];
 };
 
 #pragma clang attribute pop
@@ -126,6 +155,7 @@ enum pageflags {
 /* include/linux/mm_types.h: enum vm_fault_reason, the same in all releases. */
 #define VM_FAULT_ERROR		0x73	/* OOM, SIGBUS, HWPOISON, HWPOISON_LARGE, SIGSEGV */
 #define VM_FAULT_MAJOR		0x4
+#define VM_FAULT_NOPAGE		0x100
 #define VM_FAULT_RETRY		0x400
 #define VM_FAULT_FALLBACK	0x800
 
@@ -150,8 +180,17 @@ enum pageflags {
 #define VM_IO			0x4000
 #define VM_HUGETLB		0x400000
 
+/* A PTE's frame, and whether it forbids writing (arch pgtable headers; 52 bits of address). */
+#define PTE_FRAME		0x000ffffffffff000ULL
+#if defined(__TARGET_ARCH_x86)
+#define PTE_READ_ONLY(pte)	(!((pte) & 0x2))
+#else
+#define PTE_READ_ONLY(pte)	((pte) & 0x80)
+#endif
+
 #define S_IFMT			0170000
 #define S_IFREG			0100000
 #define TMPFS_MAGIC		0x01021994
+#define GUEST_MEMFD_MAGIC	0x474d454d	/* seen on 7.2; older ones show no such memory */
 
 #endif

@@ -45,7 +45,7 @@ struct by_key {
 
 struct by_value {
 	unsigned int slot, pid;
-	char comm[16];		/* of a process: its latest */
+	char name[32];		/* of a process: its latest; of a file or a BPF map */
 };
 
 /* Per CPU and slot of an open label: number and sum of what each metric counted. */

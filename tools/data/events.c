@@ -15,5 +15,5 @@
 
 const struct event events[EVENT_MAX] = { EVENTS(ROW) };
 
-/* metrics.h names events as bits of 32. */
-_Static_assert(EVENT_MAX <= 32, "too many events for a bit mask");
+/* metrics.h names events as bits of 64. */
+_Static_assert(EVENT_MAX <= 64, "too many events for a bit mask");

@@ -12,7 +12,8 @@
  *   point  ENTRY or EXIT of the function, or TP: a BTF tracepoint
  *   how    FIRST or ALL of the symbols
  *   need   ESSENTIAL: without it nothing is observed; USEFUL: its metrics are
- *          unavailable without it; QUIET: what it tells is inferred instead
+ *          unavailable without it; QUIET: what it tells is inferred instead; PART:
+ *          its metrics lack what only it sees, and are lower bounds without it
  *   exists "struct.member" or "function()" that a kernel has if it has such
  *          events at all; one without it has nothing to see there; "": every kernel
  */
@@ -29,6 +30,29 @@
 	  "folio_add_new_anon_rmap,page_add_new_anon_rmap", "a new anonymous folio mapped") \
 	X(COW_FAULT,	"write-protect fault", ENTRY, FIRST, USEFUL, "",		\
 	  "do_wp_page,wp_page_copy", "a write to a read-only PTE")			\
+	X(COW_HUGE,	"huge write-protect fault", ENTRY, FIRST, PART, "",		\
+	  "do_huge_pmd_wp_page", "a write to a read-only PMD")				\
+	X(MKWRITE,	"page_mkwrite",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "do_page_mkwrite", "the file system is told of a first write")		\
+	X(SWAP_IN,	"swap entry",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "do_swap_page", "a PTE that is neither empty nor present")			\
+	X(SWAP_INSTALL,	"swap install",	ENTRY,	FIRST,	PART, "",			\
+	  "folio_add_anon_rmap_ptes,page_add_anon_rmap",				\
+	  "pages mapped again that were anonymous before (6.8 renamed it)")		\
+	X(UFFD_WAIT,	"userfaultfd wait", ENTRY, FIRST, USEFUL, "",			\
+	  "handle_userfault", "a fault waits for a handler in user space")		\
+	X(NUMA_HINT,	"NUMA hint",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "task_numa_fault", "access given back that NUMA balancing had taken")		\
+	X(HUGETLB_PTE,	"hugetlb entry", EXIT,	FIRST,	PART, "",			\
+	  "huge_pte_alloc", "where a hugetlb page is mapped, under its mutex")		\
+	X(PFN_INSTALL,	"PFN install",	EXIT,	FIRST,	PART, "",			\
+	  "insert_pfn", "a driver's fault handler maps a page frame")			\
+	X(REMAP,	"PFN range",	ENTRY,	FIRST,	PART, "",			\
+	  "remap_pfn_range", "a driver maps page frames at mmap time")			\
+	X(REMAP_ACTION,	"PFN range of mmap_prepare", ENTRY, FIRST, PART, "mmap_action.type", \
+	  "remap_pfn_range_complete", "the same, for ->mmap_prepare")			\
+	X(REMAP_END,	"PFN range end", EXIT,	ALL,	PART, "",			\
+	  "remap_pfn_range,remap_pfn_range_complete", "... and whether it did")		\
 	X(PMD_FILE,	"file PMD map",	EXIT,	FIRST,	USEFUL, "",			\
 	  "do_set_pmd", "a huge page-cache folio mapped by a PMD")			\
 	X(PMD_ANON,	"anon PMD map",	EXIT,	FIRST,	USEFUL, "",			\

@@ -27,6 +27,9 @@ static const struct {
 	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
 	[LABEL_PID]	= { "pid", NULL, 0 },
 	[LABEL_COMM]	= { "comm", NULL, 0 },
+	[LABEL_FILE]	= { "file", NULL, 0 },
+	[LABEL_MAP]	= { "map", NULL, 0 },
+	[LABEL_ORDER]	= { "order", NULL, 0 },
 };
 
 static const struct {
@@ -54,20 +57,23 @@ static const struct {
  * trust line, never as another method.
  */
 static const unsigned int populates[BACKING_MAX] = {
-	[BACKING_ANON]	      = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) | M(NONE),
+	[BACKING_ANON]	      = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) | M(ZERO_PAGE) |
+				M(SWAP_IN) | M(REUSE) | M(NUMA_HINT) | M(UFFD) | M(NONE),
 	[BACKING_FILE]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
-				M(NONE),
+				M(REUSE) | M(NUMA_HINT) | M(NONE),
 	[BACKING_SHMEM]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
-				M(NONE),
-	/* shm_vm_ops has no map_pages: no fault-around. */
-	[BACKING_SYSV_SHM]    = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) | M(NONE),
-	[BACKING_HUGETLB]     = M(PMD) | M(COW) | M(NONE),
+				M(REUSE) | M(NUMA_HINT) | M(UFFD) | M(NONE),
+	/* shm_vm_ops has no map_pages: no fault-around; and shmat() maps it shared: no copy. */
+	[BACKING_SYSV_SHM]    = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(REUSE) | M(NUMA_HINT) |
+				M(UFFD) | M(NONE),
+	[BACKING_HUGETLB]     = M(PMD) | M(COW) | M(REUSE) | M(UFFD) | M(NONE),
 	[BACKING_BPF_ARRAY]   = M(FAULT_AROUND) | M(PER_PAGE) | M(EAGER) | M(NONE),
 	[BACKING_BPF_RINGBUF] = M(EAGER) | M(PER_PAGE) | M(NONE),
 	[BACKING_BPF_ARENA]   = M(PER_PAGE) | M(NONE),
-	[BACKING_GUEST_MEMFD] = M(PER_PAGE) | M(LARGE_FOLIO) | M(NONE),
-	[BACKING_DEVICE]      = M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(EAGER) | M(COW) | M(NONE),
-	[BACKING_OTHER]	      = (1u << METHOD_MAX) - 1,
+	[BACKING_GUEST_MEMFD] = M(PER_PAGE) | M(NONE),
+	[BACKING_DEVICE]      = M(PER_PAGE) | M(EAGER) | M(COW) | M(REUSE) | M(NONE),
+	[BACKING_OTHER]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
+				M(EAGER) | M(REUSE) | M(NUMA_HINT) | M(NONE),
 };
 
 const char *label_name(enum label label)
@@ -118,7 +124,9 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 		return value[1] != METHOD_EAGER &&
 		       install_can_occur(value[0], value[1], value[2]);
 	case SHAPE_INSTALL:
-		return value[1] != METHOD_PMD && value[1] != METHOD_NONE &&
+		/* A huge page's entry is no PTE. */
+		return value[1] != METHOD_PMD && value[1] < METHOD_EMPTY &&
+		       value[0] != BACKING_HUGETLB &&
 		       install_can_occur(value[0], value[1], value[2]);
 	case SHAPE_ATTEMPT:
 		return value[1] != TRIGGER_MMAP;

@@ -19,7 +19,11 @@
 	X(DEVICE,	"device")		\
 	X(OTHER,	"other")
 
-/* How the PTEs came: `none` is a completed fault that installed nothing. */
+/*
+ * How the PTEs came. From `reuse` on, of completed faults that installed nothing:
+ * write permission given to the page that was there, access given back for a NUMA
+ * hint, a wait for userfaultfd in which somebody else installed it, or none of these.
+ */
 #define METHODS(X)				\
 	X(FAULT_AROUND,	"fault_around")		\
 	X(PER_PAGE,	"per_page")		\
@@ -27,7 +31,15 @@
 	X(PMD,		"pmd")			\
 	X(COW,		"cow")			\
 	X(EAGER,	"eager")		\
+	X(ZERO_PAGE,	"zero_page")		\
+	X(SWAP_IN,	"swap_in")		\
+	X(REUSE,	"reuse")		\
+	X(NUMA_HINT,	"numa_hint")		\
+	X(UFFD,		"uffd")			\
 	X(NONE,		"none")
+
+/* The first one that installs nothing. */
+#define METHOD_EMPTY	METHOD_REUSE
 
 #define TRIGGERS(X)				\
 	X(ACCESS,	"access")		\
@@ -82,6 +94,9 @@ enum label {
 	LABEL_VM_OPS = LABEL_OPEN,
 	LABEL_PID,
 	LABEL_COMM,
+	LABEL_FILE,
+	LABEL_MAP,
+	LABEL_ORDER,
 	LABEL_MAX,
 };
 

@@ -33,7 +33,15 @@
 #define NAMES_TRIGGER	(EV(POPULATE) | EV(POPULATE_END))
 #define NAMES_METHOD	(NAMES_TRIGGER | EV_INSTALL | EV(ANON_INSTALL) | EV(MAP_PAGES) | \
 			 EV(MAP_PAGES_END) | EV(COW_FAULT) | EV(PMD_FILE) | EV(PMD_ANON) | \
-			 EV(BPF_MMAP) | EV(BPF_MMAP_END) | EV(ARRAY_MMAP))
+			 EV(BPF_MMAP) | EV(BPF_MMAP_END) | EV(ARRAY_MMAP) | \
+			 EV(COW_HUGE) | EV(SWAP_IN) | EV(SWAP_INSTALL) | EV(UFFD_WAIT) | \
+			 EV(NUMA_HINT) | EV(HUGETLB_PTE) | EV(PFN_INSTALL))
+
+/* Installs in faults, and those that mmap() makes. */
+#define SEES_IN_FAULTS	(EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV_INSTALL | EV(ANON_INSTALL) | \
+			 EV(PTE_LOCK) | EV(SWAP_INSTALL) | EV(PFN_INSTALL))
+#define SEES_EAGER	(EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | EV(EAGER_PAGES) | \
+			 EV(EAGER_PAGES_END) | EV(REMAP) | EV(REMAP_ACTION) | EV(REMAP_END))
 
 #define METRICS(X)								\
 	X(FAULT_ATTEMPTS, "fault_attempts", FAULT, COUNTER, "calls", ATTEMPT,	\
@@ -59,23 +67,21 @@
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), 0,	\
 	  "one call of handle_mm_fault, of faults that took several or failed, by outcome") \
 	X(PTES_INSTALLED, "ptes_installed", FAULT, COUNTER, "ptes", INSTALL,	\
-	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV_INSTALL | \
-	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
-	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
+	  NEITHER, 1, 0, PAGES, 1, SEES_IN_FAULTS | SEES_EAGER, NAMES_METHOD, \
 	  "page-table entries installed by faults and at mmap time")		\
 	X(PTES_PER_HOLD, "ptes_per_hold", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 1, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV_INSTALL | \
-	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(EAGER_PAGE) | EV(EAGER_PAGE_END) | \
-	  EV(EAGER_PAGES) | EV(EAGER_PAGES_END), NAMES_METHOD,	\
+	  HIGHER, 1, 1, FAULTS, 1, SEES_IN_FAULTS | SEES_EAGER, NAMES_METHOD, \
 	  "PTEs installed per acquisition of the page-table lock")		\
 	X(PTES_PER_FAULT, "ptes_per_fault", FAULT, BATCH, "ptes", INSTALL,	\
-	  HIGHER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV_INSTALL | \
-	  EV(ANON_INSTALL) | EV(PTE_LOCK), NAMES_METHOD,	\
+	  HIGHER, 1, 0, FAULTS, 1, SEES_IN_FAULTS, NAMES_METHOD,	\
 	  "PTEs installed per logical fault that installed any")		\
 	X(PMD_MAPS, "pmd_maps", FAULT, COUNTER, "maps", ATTEMPT,		\
 	  HIGHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(PMD_FILE) | EV(PMD_ANON) | \
-	  EV(ANON_INSTALL), NAMES_TRIGGER,					\
-	  "huge pages mapped by one PMD entry")					\
+	  EV(ANON_INSTALL) | EV(HUGETLB_PTE), NAMES_TRIGGER,			\
+	  "huge pages mapped by one entry of a higher table")					\
+	X(PAGE_MKWRITE, "page_mkwrite", FAULT, COUNTER, "calls", BACKING,	\
+	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(MKWRITE), 0,		\
+	  "calls of ->page_mkwrite: a file system told of a page's first write")	\
 	X(FAULT_AROUND_ASKED, "fault_around_asked", FAULT, COUNTER, "pages", BACKING, \
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(RUN_INSTALL), 0, \
 	  "pages of the windows that fault-around was asked for")		\

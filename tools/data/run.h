@@ -50,7 +50,7 @@ void shape_fill_slots(uint16_t *slot_of);
 
 enum event_point { POINT_ENTRY, POINT_EXIT, POINT_TP, POINT_NONE };
 enum event_how { HOW_FIRST, HOW_ALL };
-enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET };
+enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET, NEED_PART };
 
 struct event {
 	enum event_id id;

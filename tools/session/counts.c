@@ -32,6 +32,7 @@ struct counts {
 	struct by_value by_value[BY_SLOTS];
 };
 
+#define DEV_MINOR_BITS	20	/* of the kernel's own dev_t (include/linux/kdev_t.h) */
 #define BATCH_WORDS	(sizeof(struct hist_batch) / sizeof(uint64_t))
 #define TIME_WORDS	(sizeof(struct hist_time) / sizeof(uint64_t))
 #define BY_WORDS	(sizeof(struct by_counts) / sizeof(uint64_t))
@@ -225,7 +226,8 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 	case METRIC_FAULT_AROUND_PRESENT:
 		return true;
 	case METRIC_PTES_INSTALLED:
-		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW];
+		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
+		       method != methods[METHOD_ZERO_PAGE];
 	default:
 		return false;
 	}
@@ -360,11 +362,20 @@ static void by_text(const struct counts *c, unsigned int slot, const char *symbo
 	if (slot == BY_OTHER)
 		snprintf(text, size, "(others)");
 	else if (c->maps.by == LABEL_PID)	/* the form of ftrace: names repeat */
-		snprintf(text, size, "%.16s-%u", value->comm, value->pid);
+		snprintf(text, size, "%.16s-%u", value->name, value->pid);
 	else if (c->maps.by == LABEL_COMM)
 		snprintf(text, size, "%.16s", (const char *)key->word);
 	else if (symbol)
 		snprintf(text, size, "%s", symbol);
+	else if (c->maps.by == LABEL_FILE && key->word[0])	/* names repeat */
+		snprintf(text, size, "%.32s (%u:%u %" PRIu64 ")", value->name,
+			 (unsigned int)(key->word[1] >> DEV_MINOR_BITS),
+			 (unsigned int)(key->word[1] & ((1u << DEV_MINOR_BITS) - 1)),
+			 (uint64_t)key->word[0]);
+	else if (c->maps.by == LABEL_MAP && key->word[0])
+		snprintf(text, size, "%.32s (id %" PRIu64 ")", value->name, (uint64_t)key->word[0]);
+	else if (c->maps.by == LABEL_ORDER && key->word[0])
+		snprintf(text, size, "%" PRIu64, (uint64_t)key->word[0] - 1);
 	else if (key->word[0])
 		snprintf(text, size, "%#" PRIx64, (uint64_t)key->word[0]);
 	else
@@ -408,10 +419,13 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const str
 /* Is there a copy of a function that no probe is on? */
 static bool partly_seen(const struct plan *plan, const struct metric *m)
 {
+	const struct plan_event *pe = plan->event;
 	size_t e;
 
-	for (e = 0; e < EVENT_MAX; e++)
-		if (m->events & EVENT_BIT(e) && plan->event[e].partial)
+	for (e = 0; e < EVENT_MAX; e++, pe++)
+		if (m->events & EVENT_BIT(e) &&
+		    (pe->partial || (events[e].need == NEED_PART && pe->mech == MECH_NONE &&
+				     !pe->absent)))
 			return true;
 	return false;
 }

@@ -501,7 +501,7 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 
 	for (i = 0; i < EVENT_MAX; i++)
 		if (m->events & EVENT_BIT(i) && plan->event[i].mech == MECH_NONE &&
-		    events[i].need != NEED_QUIET && !plan->event[i].absent)
+		    events[i].need <= NEED_USEFUL && !plan->event[i].absent)
 			return plan->event[i].reason;
 	return NULL;
 }

@@ -144,6 +144,8 @@ static void configure(struct session *s)
 	pid_namespace(s->skel);
 	ro->read_memory = plan->can_read;
 	ro->have_pte_lock = plan->event[EVENT_PTE_LOCK].mech != MECH_NONE;
+	ro->swap_install_has_nr = !strcmp(plan->event[EVENT_SWAP_INSTALL].symbol[0],
+					  "folio_add_anon_rmap_ptes");
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
