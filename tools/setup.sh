@@ -130,15 +130,16 @@ needs_test()
 	# The oldest and a newer compiler for BPF; the default clang is either.
 	want clang-14	clang-14
 	want clang-19	clang-19
+	# libFuzzer and the sanitizers of the default clang, which may be yet to come.
+	major=$({ clang -dumpversion || apt-cache depends clang; } 2>/dev/null |
+		sed -n '1s/^\([0-9]*\)\..*/\1/p; s/.*Depends: clang-\([0-9]*\)$/\1/p')
+	need fuzzer	libclang_rt.fuzzer	"${major:+libclang-rt-$major-dev}"
 }
 
 needs_long()
 {
 	need command	debootstrap		debootstrap
 	need command	git			git
-	# libFuzzer and the sanitizers of the default clang.
-	major=$(clang -dumpversion 2>/dev/null | cut -d. -f1)
-	need fuzzer	libclang_rt.fuzzer	"${major:+libclang-rt-$major-dev}"
 }
 
 have_fuzzer()

@@ -117,13 +117,13 @@ static void test_print(void **state)
 	f = open_memstream(&text, &size);
 	assert_int_equal(audit_text(f, &a, &view), 0);
 	fclose(f);
-	golden("audit.txt", text);
+	golden("audit/text.txt", text);
 	free(text);
 
 	f = open_memstream(&text, &size);
 	assert_int_equal(audit_json(f, &a), 0);
 	fclose(f);
-	golden("audit.json", text);
+	golden("audit/json.json", text);
 	free(text);
 
 	/* Without the lock there is nothing to be refused under. */
