@@ -140,6 +140,10 @@ needs_long()
 {
 	need command	debootstrap		debootstrap
 	need command	git			git
+	# The patch series for other machines; not every machine has such compilers.
+	want gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
+	want gcc-riscv64-linux-gnu	riscv64-linux-gnu-gcc
+	want gcc-arm-linux-gnueabi	arm-linux-gnueabi-gcc
 }
 
 have_fuzzer()
