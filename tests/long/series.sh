@@ -89,15 +89,15 @@ machine()
 # machine has not is not asked for, so that each one that is missing is a failure.
 options()
 {
-	printf 'CONFIG_%s=y\n' EXPERT NET BPF_SYSCALL CGROUPS MEMCG PROC_FS DEBUG_FS SYSCTL
+	printf 'CONFIG_%s=y\n' EXPERT NET BPF_SYSCALL CGROUPS MEMCG PROC_FS DEBUG_FS PROC_SYSCTL
 	case $1 in
 	no-mmu) echo '# CONFIG_MMU is not set' ;;
 	arm) printf 'CONFIG_%s=y\n' MMU DEBUG_VM USERFAULTFD HIGHMEM HIGHPTE ;;
 	*) printf 'CONFIG_%s=y\n' SMP MMU DEBUG_VM USERFAULTFD TRANSPARENT_HUGEPAGE ;;
 	esac
 	case $1 in
-	x86-64 | clang) printf 'CONFIG_%s=y\n' 64BIT NUMA NUMA_BALANCING MEMORY_FAILURE ;;
-	arm64) printf 'CONFIG_%s=y\n' NUMA NUMA_BALANCING MEMORY_FAILURE ;;
+	x86-64 | clang) printf 'CONFIG_%s=y\n' 64BIT NUMA NUMA_MIGRATION NUMA_BALANCING ;;
+	arm64) printf 'CONFIG_%s=y\n' NUMA NUMA_MIGRATION NUMA_BALANCING MEMORY_FAILURE ;;
 	riscv64) echo CONFIG_64BIT=y ;;
 	esac
 }
