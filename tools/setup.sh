@@ -127,6 +127,7 @@ needs_test()
 	need command	python3			python3
 	need command	sqlite3			sqlite3
 	need command	mkfs.ext4		e2fsprogs
+	need command	mkfs.exfat		exfatprogs
 	# The oldest and a newer compiler for BPF; the default clang is either.
 	want clang-14	clang-14
 	want clang-19	clang-19

@@ -33,13 +33,17 @@ KNOWN = {
     "secretmem_vm_ops": {"fault": "secretmem_fault"},
     "packet_mmap_ops": {},
 }
-MODULE = "exfat"
+MODULES = ("exfat", "ceph", "kvm")
 EXFAT = {"fault": "filemap_fault", "page_mkwrite": "exfat_page_mkwrite"}
-MODULE_OPS = {
+EXFAT_OPS = {
     "6.1": None,        # generic_file_vm_ops
     "6.12": {**EXFAT, "map_pages": "filemap_map_pages"},
     "7.2": EXFAT,
     "7.3": EXFAT,
+}
+MODULE_OPS = {
+    ("kvm_vcpu_vm_ops", "kvm"): {"fault": "kvm_vcpu_fault"},
+    ("ceph_vmops", "ceph"): {"fault": "ceph_filemap_fault", "page_mkwrite": "ceph_page_mkwrite"},
 }
 
 SCRIPT = r"""
@@ -209,15 +213,18 @@ def main():
                     "tests/vm/lib/vm_ops.c"], check=True)
     script = SCRIPT.replace("WORDS", str(WORDS)).replace("ENDINGS", ENDINGS)
     for kernel in KERNELS:
-        if not guest(kernel, script, FILES, "--module", MODULE):
+        options = [w for m in MODULES for w in ("--module", m)]
+        if not guest(kernel, script, FILES, *options):
             continue
         audit = json.loads(read(kernel, "audit.json"))
         compare(kernel, audit)
         text(kernel, audit)
         agrees(kernel, audit)
-        result(f"{kernel}: a module's object",
-               None if objects(audit).get(("exfat_file_vm_ops", MODULE)) == MODULE_OPS[kernel]
-               else objects(audit))
+        found = objects(audit)
+        result(f"{kernel}: objects of modules",
+               [f"{k}: {found.get(k)}" for k, m in
+                (*MODULE_OPS.items(), (("exfat_file_vm_ops", "exfat"), EXFAT_OPS[kernel]))
+                if found.get(k) != m])
         result(f"{kernel}: hidden addresses", None if re.fullmatch(
             r"mmscope: audit: unavailable \(addresses of symbols are hidden: .*\)\nhidden 3\n",
             read(kernel, "hidden")) else read(kernel, "hidden"))

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 1200
+"""docs/findings.md: each command as it is printed there gives the numbers that are printed there.
+
+A block is commands ("$ ...") and the output of the last one, of which [...] leaves
+lines out. Times are those of the day and are not compared.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+BINARY = os.environ["MMSCOPE"]
+TREE = os.environ.get("MMSCOPE_TREE", ".")
+TMP = os.environ.get("TMPDIR", "/tmp")
+IMAGE = os.path.join(TMP, "exfat.img")
+TIME = re.compile(r"\d[\d.]* (ns|us|ms|s)\b")
+# A mapping starts at any page: it has a window more unless that is the start of a window.
+# What is left of the last column follows from it.
+WINDOWS = ((r"\b12[89]\b", "128+"), (r"\b6[45]\b", "64+"), (r"\b15\.[7-9]\b|\b16\.0\b", "16-"))
+
+count = failures = 0
+
+
+def result(name, problem=None):
+    global count, failures
+    count += 1
+    failures += bool(problem)
+    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
+    if problem:
+        print("# " + str(problem)[-6000:].replace("\n", "\n# "))
+    sys.stdout.flush()
+
+
+def blocks():
+    with open(os.path.join(TREE, "docs/findings.md"), encoding="utf-8") as f:
+        text = f.read()
+    for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.M | re.S):
+        block = block.replace("\\\n", " ")
+        yield (re.findall(r"^\$ (.*)$", block, re.M),
+               [line for line in block.splitlines() if line and not line.startswith("$ ")])
+
+
+def plain(line):
+    line = TIME.sub("TIME", " ".join(line.split()))
+    for pattern, text in WINDOWS:
+        line = re.sub(pattern, text, line)
+    return line
+
+
+def same(shown, line):
+    """The vDSO's pages are as many as the C library touches; each counts twice."""
+    if shown.startswith("special_mapping_vmops ") and line.startswith("special_mapping_vmops "):
+        numbers = [int(n) for n in line.split()[1:] if n.isdigit()]
+        if len(numbers) >= 3:
+            return numbers[0] and numbers[0] == 2 * numbers[1] == 2 * numbers[2]
+    return plain(shown) == plain(line)
+
+
+def missing(shown, output):
+    """The first shown line that the output has not, after those before it."""
+    lines = iter(output.splitlines())
+    for line in shown:
+        if line.strip() == "[...]":
+            continue
+        if not any(same(line, other) for other in lines):
+            return line
+    return None
+
+
+def run(command):
+    words = [IMAGE if w == "/tmp/exfat.img" else w for w in shlex.split(command)]
+    if words[0] == "mmscope":
+        words[0] = BINARY
+    return subprocess.run(words, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+
+
+def main():
+    commands = 0
+    for lines, shown in blocks():
+        output = ""
+        for line in lines:
+            p = run(line)
+            output = p.stdout
+            if p.returncode:
+                result(line, f"status {p.returncode}: {output}")
+                break
+        else:
+            commands += 1
+            absent = missing(shown, output)
+            result(lines[-1], f"no line {absent!r} in:\n{output}" if absent or not shown else None)
+    result("commands were found", None if commands >= 8 else commands)
+    print(f"1..{count}")
+    sys.exit(failures > 0)
+
+
+main()
