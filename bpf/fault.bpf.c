@@ -11,6 +11,7 @@
 #include "shared.h"
 #include "target.h"
 #include "install.h"
+#include "yield.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -222,6 +223,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->active = 1;
 	st->attempt_start = bpf_ktime_get_ns();
 	by_select(typed, st, vma, st->backing);
+	yield_start(typed, st, vma, ops, a1);
 
 	if (!st->retrying || st->address != a1) {
 		st->fault_start = st->attempt_start;
@@ -325,6 +327,7 @@ EXIT_BODY(FAULT_EXIT)
 		}
 		if (st->method == METHOD_NONE)
 			st->method = empty_method(st);
+		yield_fault(st);
 		index = fault_index(st->backing, st->method, st->trigger);
 		count(METRIC_FAULT_COMPLETED,
 		      slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);

@@ -91,8 +91,12 @@ struct vm_operations_struct {
 
 struct anon_vma;
 
+struct mm_struct;
+
 struct vm_area_struct {
 	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
 	unsigned long vm_flags;
 	struct anon_vma *anon_vma;
 	const struct vm_operations_struct *vm_ops;

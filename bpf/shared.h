@@ -34,6 +34,7 @@ struct task_mark {
 	unsigned char pad;
 };
 
+#define YIELD_TABLES	16384	/* page tables whose windows are followed at a time */
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX
 #define BY_OTHER	(BY_SLOTS - 1)	/* for what comes when the others are taken */

@@ -26,6 +26,7 @@ const volatile bool swap_install_has_nr;	/* folio_add_anon_rmap_ptes() */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
+const volatile __u32 yield_pages;	/* of a fault-around window that is only thought; 0: none */
 const volatile __u32 page_shift = 12;
 const volatile __u32 pmd_order = 9;
 
@@ -58,6 +59,9 @@ struct task_state {
 	/* the fault-around window, while in it */
 	u32 window_ptes, window_inside;
 	u64 window_start, window_end, vmf;
+	/* of a window that is only thought: the address space, and where it could lie */
+	u64 yield_mm;
+	u32 yield_first, yield_end;
 	/* where a hugetlb page goes, and what was there */
 	u64 huge_pte, huge_before;
 	/* scopes */

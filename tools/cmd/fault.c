@@ -17,7 +17,7 @@
 #include "session/session.h"
 
 struct fault_options {
-	bool all, json, exact;
+	bool all, json, exact, yield;
 	struct option_list pids, tids;
 	const char *cgroup, *comm;
 	double duration, interval;
@@ -101,6 +101,7 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 		     int control, int ack)
 {
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
+				      .yield = o->yield,
 				      .by = o->by ? label_by_name(o->by) : 0 };
 	struct report r = { .json = o->json, .one_line = o->interval > 0 };
 	struct observe_options oo = {
@@ -110,7 +111,7 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
 		.report = print, .arg = &r,
 	};
-	struct plan_options po = { .exact = o->exact, .quick = true,
+	struct plan_options po = { .exact = o->exact, .quick = true, .yield = o->yield,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
 	struct session *s = NULL;
@@ -180,6 +181,8 @@ int cmd_fault(int argc, char **argv)
 		  &o.interval },
 		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" },
+		{ "yield", 0, OPT_FLAG, NULL,
+		  "what fault-around would gain, while it is off", &o.yield },
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",

@@ -129,7 +129,7 @@ static int ask_kernel(const char *kernel, bool exact)
 int cmd_probes(int argc, char **argv)
 {
 	const char *kernel = NULL;
-	struct plan_options po = { 0 };
+	struct plan_options po = { .yield = true };
 	const struct option_def defs[] = {
 		{ "btf", 0, OPT_STRING, "FILE", "BTF of another kernel (a vmlinux, or its raw BTF)",
 		  &po.btf },

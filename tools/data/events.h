@@ -13,7 +13,8 @@
  *   how    FIRST or ALL of the symbols
  *   need   ESSENTIAL: without it nothing is observed; USEFUL: its metrics are
  *          unavailable without it; QUIET: what it tells is inferred instead; PART:
- *          its metrics lack what only it sees, and are lower bounds without it
+ *          its metrics lack what only it sees, and are lower bounds without it;
+ *          ASKED: loaded only for an option, its metrics are unavailable without
  *   exists "struct.member" or "function()" that a kernel has if it has such
  *          events at all; one without it has nothing to see there; "": every kernel
  */
@@ -94,6 +95,8 @@
 	  "vm_insert_pages", "... and how many")					\
 	X(FORK,		"fork",		TP,	FIRST,	ESSENTIAL, "",			\
 	  "task_newtask", "a child of the target becomes a target")		\
+	X(YIELD_ZAP,	"zap of windows", ENTRY, FIRST,	ASKED, "",			\
+	  "unmap_page_range,__zap_vma_range", "pages are unmapped: for --yield only")	\
 	X(MAP_PAGES_READ, "raw memory",	NONE,	FIRST,	USEFUL, "",			\
 	  "", "reading page tables: not under lockdown")
 

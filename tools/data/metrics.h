@@ -92,7 +92,13 @@
 	X(FAULT_AROUND_PRESENT, "fault_around_present", FAULT, COUNTER, "ptes", BACKING, \
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(MAP_PAGES) | EV(MAP_PAGES_END) | \
 	  EV_INSTALL | EV(MAP_PAGES_READ), 0,	\
-	  "PTEs of the windows that were present already")
+	  "PTEs of the windows that were present already")			\
+	X(FAULT_AROUND_EXTRA, "fault_around_extra", FAULT, COUNTER, "pages", BACKING, \
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(YIELD_ZAP), 0, \
+	  "pages that fault-around would map besides those that fault (--yield)") \
+	X(FAULT_AROUND_TOUCHED, "fault_around_touched", FAULT, COUNTER, "pages", BACKING, \
+	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(YIELD_ZAP), 0, \
+	  "of these, those that were touched before they were unmapped (--yield)")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };

@@ -141,6 +141,15 @@ bool sample_is_zero(const struct sample *s)
 	return !sample_max(s) && (!s->hist || (!s->hist->count && !s->hist->sum));
 }
 
+/* The planner's reason of a metric that an option must ask for starts so. */
+#define UNASKED	"only with --"
+
+const char *sample_missing(const struct sample *s)
+{
+	return s->unavailable && strncmp(s->unavailable, UNASKED, strlen(UNASKED)) ?
+	       s->unavailable : NULL;
+}
+
 enum label sample_view(const struct sample *s)
 {
 	enum label l;

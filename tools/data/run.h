@@ -50,7 +50,7 @@ void shape_fill_slots(uint16_t *slot_of);
 
 enum event_point { POINT_ENTRY, POINT_EXIT, POINT_TP, POINT_NONE };
 enum event_how { HOW_FIRST, HOW_ALL };
-enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET, NEED_PART };
+enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET, NEED_PART, NEED_ASKED };
 
 struct event {
 	enum event_id id;
@@ -150,6 +150,8 @@ uint64_t sample_max(const struct sample *s);
 enum label sample_view(const struct sample *s);
 /* Lower end of a counter's value, or of a histogram's count. */
 uint64_t sample_min(const struct sample *s);
+/* Why a sample is unavailable although it was asked for; NULL: it is not. */
+const char *sample_missing(const struct sample *s);
 /* Certainly nothing: neither a count, nor a possible one, nor unavailable. */
 bool sample_is_zero(const struct sample *s);
 

@@ -350,7 +350,7 @@ static void print_unavailable(FILE *f, const struct run *run, const struct view 
 	size_t i, j;
 
 	for (i = 0; i < run->samples; i++) {
-		const char *reason = run->sample[i].unavailable;
+		const char *reason = sample_missing(&run->sample[i]);
 		bool listed[METRIC_MAX] = { false };
 		char text[512], clean[200];
 		size_t len = 0;
@@ -388,7 +388,7 @@ static bool any_unavailable(const struct run *run)
 	size_t i;
 
 	for (i = 0; i < run->samples; i++)
-		if (run->sample[i].unavailable)
+		if (sample_missing(&run->sample[i]))
 			return true;
 	return false;
 }

@@ -122,6 +122,36 @@ static bool around_row(struct table *table, const struct run *run, enum backing 
 	return beyond;
 }
 
+/* Only with --yield: what the windows would have held besides, and its use. */
+static void fault_yield(FILE *f, const struct run *run, const struct view *view)
+{
+	struct table t = { .columns = 4, .left = 1 };
+	const char *want[LABEL_MAX] = { NULL };
+	struct total extra, touched;
+	size_t b;
+
+	if (!run_total(run, METRIC_FAULT_AROUND_EXTRA, NULL, &extra, NULL) || !extra.value)
+		return;
+	fputs("\nWhat fault-around would gain (it was off: each touched page faulted)\n", f);
+	table_cell(&t, "backing");
+	table_cell(&t, "more pages");
+	table_cell(&t, "touched later");
+	table_cell(&t, "yield");
+	for (b = 0; b < BACKING_MAX; b++) {
+		want[LABEL_BACKING] = value_name(LABEL_BACKING, b);
+		run_total(run, METRIC_FAULT_AROUND_EXTRA, want, &extra, NULL);
+		run_total(run, METRIC_FAULT_AROUND_TOUCHED, want, &touched, NULL);
+		if (!extra.value)
+			continue;
+		table_cell(&t, "%s", want[LABEL_BACKING]);
+		table_cell(&t, "%s", text_total(&extra).s);
+		table_cell(&t, "%s", text_total(&touched).s);
+		table_cell(&t, "%s", text_percent(touched.value, extra.value).s);
+	}
+	table_print(f, view, &t);
+	table_free(&t);
+}
+
 void fault_around(FILE *f, const struct run *run, const struct view *view)
 {
 	struct table t = { .columns = 6, .left = 1 };
@@ -129,6 +159,7 @@ void fault_around(FILE *f, const struct run *run, const struct view *view)
 	struct total asked;
 	size_t b;
 
+	fault_yield(f, run, view);
 	if (!run_total(run, METRIC_FAULT_AROUND_ASKED, NULL, &asked, NULL) || !asked.value)
 		return;
 	fputs("\nFault-around (pages of the windows)\n", f);

@@ -224,6 +224,7 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 	case METRIC_FAULT_AROUND_ASKED:
 	case METRIC_FAULT_AROUND_MAPPED:
 	case METRIC_FAULT_AROUND_PRESENT:
+	case METRIC_FAULT_AROUND_EXTRA:
 		return true;
 	case METRIC_PTES_INSTALLED:
 		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&

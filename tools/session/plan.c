@@ -315,6 +315,11 @@ static void plan_one(struct planner *p, const struct event *e)
 		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
 		return;
 	}
+	if (e->need == NEED_ASKED && !p->opts->yield) {
+		pe->absent = true;
+		snprintf(pe->reason, sizeof(pe->reason), "only with --yield");
+		return;
+	}
 	if (!kernel_has(p, e->exists)) {
 		pe->absent = true;
 		snprintf(pe->reason, sizeof(pe->reason), "this kernel has none (no %s)", e->exists);
@@ -501,7 +506,8 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 
 	for (i = 0; i < EVENT_MAX; i++)
 		if (m->events & EVENT_BIT(i) && plan->event[i].mech == MECH_NONE &&
-		    events[i].need <= NEED_USEFUL && !plan->event[i].absent)
+		    (events[i].need == NEED_ASKED ||
+		     (events[i].need <= NEED_USEFUL && !plan->event[i].absent)))
 			return plan->event[i].reason;
 	return NULL;
 }

@@ -27,6 +27,7 @@ struct plan_event {
 struct plan_options {
 	const char *btf;	/* NULL: the running kernel's */
 	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
+	bool yield;		/* follow what fault-around would gain */
 	bool exact;		/* only mechanisms without observed loss */
 	bool unforked;		/* no target's children are followed */
 	/*

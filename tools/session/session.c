@@ -36,6 +36,7 @@ struct session {
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
+	unsigned long around_bytes;	/* to be written back; 0: nothing to restore */
 };
 
 /* ---- what libbpf and the verifier have to say goes to a file ---- */
@@ -243,11 +244,64 @@ static int choose_targets(struct session *s)
 	return t->tasks ? mark_targets(&m, t) : 0;
 }
 
+/* ---- fault-around, off while --yield follows what it would gain ---- */
+
+#define AROUND_FILE	"/sys/kernel/debug/fault_around_bytes"
+
+static int around_write(unsigned long bytes)
+{
+	FILE *f = fopen(AROUND_FILE, "we");
+	bool failed;
+
+	if (!f)
+		return -errno;
+	failed = fprintf(f, "%lu\n", bytes) < 0;
+	if (fclose(f) || failed)
+		return -errno;
+	return 0;
+}
+
+/* The size of the windows, for configure(). 0, or -1 after an error line. */
+static int around_read(unsigned long *bytes)
+{
+	FILE *f = fopen(AROUND_FILE, "re");
+	int n = f ? fscanf(f, "%lu", bytes) : 0;
+
+	if (n != 1) {
+		err("--yield", "cannot read " AROUND_FILE ": %s; needs root and debugfs",
+		    f ? "not a number" : strerror(errno));
+	} else if (*bytes <= (unsigned long)sysconf(_SC_PAGESIZE)) {
+		err("--yield", "fault-around is off (" AROUND_FILE " is %lu): by another --yield, "
+		    "or for good; its windows are not known", *bytes);
+		n = 0;
+	} else if (sysconf(_SC_PAGESIZE) != 4096) {
+		err("--yield", "only with pages of 4 KiB, not of %ld bytes", sysconf(_SC_PAGESIZE));
+		n = 0;
+	}
+	if (f)
+		fclose(f);
+	return n == 1 ? 0 : -1;
+}
+
+static int around_off(struct session *s, unsigned long bytes)
+{
+	int e = around_write(sysconf(_SC_PAGESIZE));
+
+	if (e) {
+		err("--yield", "cannot switch fault-around off: " AROUND_FILE ": %s; needs root, "
+		    "and no lockdown", strerror(-e));
+		return -1;
+	}
+	s->around_bytes = bytes;
+	return 0;
+}
+
 /* As session_open(); with a quick plan, *refused when it needs a thorough one. */
 static struct session *try_open(struct plan *plan, const struct session_options *opts,
 				bool *refused)
 {
 	struct session *s = calloc(1, sizeof(*s));
+	unsigned long around = 0;
 
 	if (!s) {
 		err("session", "out of memory");
@@ -265,6 +319,12 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	if (choose_programs(s))
 		goto fail;
 	configure(s);
+	if (opts->yield) {
+		if (around_read(&around))
+			goto fail;
+		s->skel->rodata->yield_pages = around / sysconf(_SC_PAGESIZE);
+		bpf_map__set_max_entries(s->skel->maps.yield_tables, YIELD_TABLES);
+	}
 	if (interrupted(s))
 		goto fail;
 	if (load(s) || attach_all(s)) {
@@ -283,7 +343,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	});
 	if (!s->counts)
 		goto fail;
-	if (choose_targets(s) || session_reset(s))
+	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off(s, around)))
 		goto fail;
 	return s;
 
@@ -317,6 +377,9 @@ void session_close(struct session *s)
 
 	if (!s)
 		return;
+	if (s->around_bytes && around_write(s->around_bytes))
+		err("--yield", "fault-around stays off: write %lu to " AROUND_FILE,
+		    s->around_bytes);
 	for (i = 0; i < s->progs; i++)
 		bpf_link__destroy(s->prog[i].link);
 	fault__destroy(s->skel);

@@ -14,6 +14,7 @@ struct session;
 struct session_options {
 	/* Whom to observe besides what is adopted; NULL: nobody. It must outlive the session. */
 	struct target *target;
+	bool yield;		/* as in the plan: switches fault-around off meanwhile */
 	enum label by;		/* count by it as well, if it is an open one */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);

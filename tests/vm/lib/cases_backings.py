@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is mapped, and by which way: the workloads of paths_*.c and of bench, and the truth."""
-from cases import Case, newer, simple
-from checks import Expect, PMD_PTES
+from cases import Case, RAMFS, TMPFS, file, newer, simple
+from checks import Expect, PMD_PTES, identities, trusted
+from report import windows
 
 PATHS = "/run/paths"
 
@@ -146,22 +147,22 @@ def mkwrite(method, ptes, backing="file"):
     return truth
 
 
-def hints(bench, old, lazy):
+def hints(bench, report, old):
     """Everything was there and is only touched again: every fault is a hint. How many come is
-    the scanner's choice: rusage tells, and the kernel's own count of hints, of all tasks."""
-    def all_of_them(bench, report):
-        n = bench["minflt"]
-        # What a hint gives back may lack the right to write: one more fault.
-        wrong = [f"{report.count('fault_completed', k)} faults of {k}: no hint was taken"
-                 for k in report.labels("fault_completed")
-                 if k[1] not in ("numa_hint", "reuse")]
-        found = report.total("fault_completed", lambda k: k[1] == "numa_hint")
-        if found.low * 2 < n:
-            wrong.append(f"{found} hints of {n} faults")
-        return wrong if 0 < n <= bench["numa_around"] else wrong + [
-            f"{n} faults, numa_hint_faults {bench['numa_around']}: nothing is proved"]
-    return Expect(refused={}, failed={}, retried={}, holds={}, faults={}, around={},
-                  elsewhere=True, more=[all_of_them])
+    the scanner's choice, and when: rusage is read just inside and just around the region. What
+    a hint gives back may lack the right to write: one more fault."""
+    wrong = trusted(report, True, old) + identities(report)
+    found = report.total("fault_completed", lambda k: k[1] == "numa_hint")
+    reused = report.total("fault_completed", lambda k: k[1] == "reuse")
+    total = report.total("fault_completed")
+    inside, around = bench["minflt"], bench["minflt_around"]
+    if not inside <= total.low <= around:
+        wrong.append(f"{total} faults; rusage {inside} inside, {around} around the region")
+    if total.low != found.low + reused.low or reused.low > found.low:
+        wrong.append(f"{found} hints and {reused} reuses of {total} faults")
+    if not 1000 < found.low <= bench["numa_around"]:
+        wrong.append(f"{found} hints; numa_hint_faults {bench['numa_around']}")
+    return wrong
 
 
 BACKINGS = [
@@ -202,4 +203,30 @@ BACKINGS = [
     Path("devmem", remapped),
 ]
 
-NUMA = [Path("numa", hints)]
+def yields(backing):
+    """With fault-around off each page that is touched faults. Of those that the windows
+    would have held besides, all are touched later but the ones that open a window."""
+    def truth(bench, old, lazy):
+        w, n = windows(bench, around=AROUND), bench["pages_total"]
+        k = (backing, "per_page", "access")
+        return Expect(completed={k + ("minor",): n}, failed={}, retried={}, refused={},
+                      holds={k: {1: n}}, faults={k: {1: n}}, around={},
+                      extra={(backing,): w.mapped - w.faults},
+                      touched={(backing,): n - w.faults})
+    return truth
+
+
+AROUND = 65536      # the kernel's default window
+
+YIELD = [
+    *[Case(f"touch {file(kind, where, f'--touch read {p}')}", yields(backing))
+      for kind, where, backing, p in (
+          ("file", TMPFS, "shmem", "--pattern seq --size 2100K"),
+          ("file-private", RAMFS, "file", "--pattern random --size 1932K"),
+          ("file", RAMFS, "file", "--pattern stride=3 --size 2100K"),
+          ("file-private", TMPFS, "shmem", "--pattern stride=16 --size 4M"))],
+    # No read, no window.
+    Case(f"touch {file('file', TMPFS, '--touch write --size 1M')}", simple("shmem", "per_page")),
+]
+
+NUMA = [Path("numa", None)]

@@ -28,6 +28,7 @@ class Expect:
         self.completed = self.refused = self.failed = self.retried = None
         self.installed = self.holds = self.faults = self.around = None
         self.pmd, self.mkwrite = {}, {}
+        self.extra, self.touched = {}, {}   # with --yield
         self.before = self.zapped = self.zero = self.huge_zero = self.huge_before = 0
         self.rss, self.elsewhere, self.unheld = None, False, ()
         self.more = []              # further checks: function(bench, report) -> list
@@ -144,7 +145,8 @@ def trusted(report, exact, old):
     """The trust line: nothing odd, and with --exact nothing lost."""
     wrong = [f"{key} is {n}" for key, n in report.trust.items()
              if n and not (key == "unmatched" and report.lost())]
-    wrong += [f"{name}: unavailable: {why}" for name, why in report.unavailable.items()]
+    wrong += [f"{name}: unavailable: {why}" for name, why in report.unavailable.items()
+              if why != "only with --yield"]
     wrong += [f"no probe for {event}: {why}" for event, why in report.missing.items()
               if not (old and event in QUIET)]
     if exact:
@@ -215,7 +217,8 @@ def case(bench, report, e, exact, old):
     for name, truth in (("fault_completed", e.completed), ("fault_refused", e.refused),
                         ("fault_failed", e.failed), ("fault_retried", e.retried),
                         ("ptes_installed", e.installed), ("pmd_maps", e.pmd),
-                        ("page_mkwrite", mkwrite)):
+                        ("page_mkwrite", mkwrite), ("fault_around_extra", e.extra),
+                        ("fault_around_touched", e.touched)):
         if truth is not None:
             wrong += counters(report, name, truth)
     if e.holds is not None:

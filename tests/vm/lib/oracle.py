@@ -59,6 +59,12 @@ session() { # NAME BINARY OPTIONS...
 """
 
 PROGRAM = r"""
+report() { # OPTIONS... -- COMMAND...
+	mmscope fault "$@" > /dev/null 2>&1
+	echo "@program $?"
+	cat /tmp/report
+	now @finish
+}
 program() { # OPTIONS...
 	cp /usr/bin/mmscope /mnt/ext4/program && sync && echo 3 > /proc/sys/vm/drop_caches
 	mmscope fault "$@" --json -o /tmp/report -- /mnt/ext4/program list > /dev/null

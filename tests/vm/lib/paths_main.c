@@ -280,13 +280,15 @@ static void hugetlb_case(const char *name, size_t n, const char *how)
 static void numa_case(const char *name, size_t n)
 {
 	char *p = map(n * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	struct rusage first_usage, last_usage;
 	uint64_t first, now = 0;
-	char more[48];
+	char more[96];
 	int i;
 
 	touch_all(p, n, true);
-	first = vmstat("numa_hint_faults");
 	settle(p, n * PAGE);
+	first = vmstat("numa_hint_faults");
+	getrusage(RUSAGE_SELF, &first_usage);
 	region_begin();
 	for (i = 0; i < 1000 && now < first + n; i++) {
 		touch_all(p, n, true);
@@ -295,8 +297,10 @@ static void numa_case(const char *name, size_t n)
 		now = vmstat("numa_hint_faults");
 	}
 	region_end();
+	getrusage(RUSAGE_SELF, &last_usage);
 	now = vmstat("numa_hint_faults");
-	snprintf(more, sizeof(more), ",\"numa_around\":%" PRIu64, now - first);
+	snprintf(more, sizeof(more), ",\"numa_around\":%" PRIu64 ",\"minflt_around\":%ld",
+		 now - first, last_usage.ru_minflt - first_usage.ru_minflt);
 	NEED(now > first, "no NUMA hint fault came");
 	report(name, p, n, n, more);
 }

@@ -175,11 +175,13 @@ class Windows:
             mapped |= new
 
 
-def windows(bench, cached=True):
-    """The windows of all repeats of a `bench touch` with one thread."""
+def windows(bench, cached=True, around=None):
+    """The windows of all repeats of a `bench touch` with one thread; around: their bytes,
+    unless they are what the bench found set."""
     w = Windows()
     touched = order(bench["pattern"], bench["map_pages"])
     for addr in bench["addr"]:
-        w.touch(int(addr, 16), bench["map_pages"], touched, bench["fault_around_bytes"],
+        w.touch(int(addr, 16), bench["map_pages"], touched,
+                around or bench["fault_around_bytes"],
                 bench["page_size"], cached)
     return w
