@@ -48,6 +48,35 @@ static struct recording *make_eager(void)
 	return rec;
 }
 
+/* The rare ways through a fault, and what fault-around would have gained. */
+static struct recording *make_paths(void)
+{
+	struct recording *rec = new_recording("7.3.4-cloud-amd64", "none");
+	struct run *r = new_run(rec);
+
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 1107);
+	count(r, METRIC_FAULT_RETRIED, "anon access", 200);
+	count(r, METRIC_FAULT_COMPLETED, "anon zero_page access minor", 300);
+	count(r, METRIC_FAULT_COMPLETED, "anon swap_in access major", 75);
+	count(r, METRIC_FAULT_COMPLETED, "anon reuse access minor", 32);
+	count(r, METRIC_FAULT_COMPLETED, "anon numa_hint access minor", 300);
+	count(r, METRIC_FAULT_COMPLETED, "anon uffd access minor", 200);
+	count(r, METRIC_PTES_INSTALLED, "anon zero_page access", 300);
+	count(r, METRIC_PTES_INSTALLED, "anon swap_in access", 300);
+	observe(r, METRIC_PTES_PER_HOLD, "anon zero_page access", 1, 300);
+	observe(r, METRIC_PTES_PER_HOLD, "anon swap_in access", 4, 75);
+	observe(r, METRIC_PTES_PER_FAULT, "anon swap_in access", 4, 75);
+	count(r, METRIC_FAULT_ATTEMPTS, "hugetlb access", 3);
+	count(r, METRIC_FAULT_COMPLETED, "hugetlb pmd access minor", 3);
+	count(r, METRIC_PMD_MAPS, "hugetlb access", 3);
+	count(r, METRIC_PTES_INSTALLED, "device eager mmap", 16);
+	observe(r, METRIC_PTES_PER_HOLD, "device eager mmap", 5, 1);
+	observe(r, METRIC_PTES_PER_HOLD, "device eager mmap", 11, 1);
+	count(r, METRIC_FAULT_AROUND_EXTRA, "file", 960);
+	count(r, METRIC_FAULT_AROUND_TOUCHED, "file", 120);
+	return rec;
+}
+
 static struct recording *make_around(void)
 {
 	struct recording *rec = new_recording("7.2.12-cloud-amd64", "kvm");

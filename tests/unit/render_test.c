@@ -149,6 +149,7 @@ static void test_eager(void **state)
 static void test_around(void **state)
 {
 	golden(make_around(), "around");
+	golden(make_paths(), "paths");
 }
 
 static void test_thp(void **state)
