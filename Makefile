@@ -5,6 +5,7 @@
 # make kernels      the kernels vanilla and patched into the cache (kernel/build)
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
+# make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
 # make install      DESTDIR= PREFIX=/usr/local
 # make lint         style of all files, shell scripts
 #
@@ -136,6 +137,12 @@ check-long:
 	$(Q)tools/setup.sh long
 	$(Q)tests/run --build $(B) $(or $(T),long)
 
+# Dated, with its kernels; commit what it writes.
+table-arraymap: all
+	$(Q)tools/setup.sh kernel
+	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/arraymap_table.py \
+		--output docs/results/arraymap.md
+
 install: all
 	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -149,5 +156,6 @@ lint:
 clean:
 	$(Q)rm -rf $(B)
 
-.PHONY: all unit packages demo kernels check check-build check-long install lint clean
+.PHONY: all unit packages demo kernels check check-build check-long table-arraymap install lint \
+	clean
 -include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)

@@ -180,6 +180,8 @@ ENTRY_BODY(RUN_INSTALL)
 		}
 		install_in_window(st, a3, a2);
 	}
+	if (by_label == LABEL_ORDER)
+		by_order(st, 1);	/* vmalloc() splits what it allocates */
 	install_in_fault(st, METHOD_FAULT_AROUND, a2, false);
 }
 ENTRY_PROGRAMS(RUN_INSTALL)

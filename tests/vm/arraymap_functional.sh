@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1500
+# time-limit: 3000
 #
 # What a mapped BPF array does, tested in the guest by tests/kernel/arraymap.c, for
 # each kernel as it must be: populated by mmap (7.2, vanilla), page by page (7.3), in
 # windows that grow (patched). Told another behaviour, the same tests fail.
+#
+# arraymap_functional.sh [KERNEL BEHAVIOUR]...: on other kernels
 set -u
 
 mmscope=${MMSCOPE:?}
@@ -38,8 +40,12 @@ kernel()
 	for other in eager fault window ramp; do
 		[ "$other" = "$right" ] || others="$others $other"
 	done
-	"$mmscope" vm --kernel "$k" --numa 2 --timeout 1000 --copy "$program:/usr/bin/arraymap" \
-		-- sh -c "arraymap $right
+	case $k in
+	*+debug) memory=3G ;;	# KASAN's shadow, and what it keeps back of freed memory
+	*) memory=1G ;;
+	esac
+	"$mmscope" vm --kernel "$k" --numa 2 --memory $memory --timeout 1000 \
+		--copy "$program:/usr/bin/arraymap" -- sh -c "arraymap $right
 			echo @status \$?
 			for b in$others; do
 				echo @other \$b
@@ -85,9 +91,11 @@ cc -static -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parame
 status=$?
 sed 's/^/# /' "$out"
 result $status 'the tests are compiled'
-if [ $status = 0 ]; then
-	kernel 7.2 eager
-	kernel 7.3 fault
-fi
+[ $# != 0 ] || set -- 7.2 eager 7.3 fault vanilla eager patched ramp
+while [ $status = 0 ] && [ $# -ge 2 ]; do
+	kernel "$1" "$2"
+	status=0
+	shift 2
+done
 echo "1..$n"
 exit $bad

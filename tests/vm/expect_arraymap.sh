@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 2400
 #
 # The expectations of mapped BPF arrays: each holds on its kernels, for reads and for
 # writes, and fails on all others, with a line that says what is not so.
+#
+# expect_arraymap.sh [KERNEL KIND]...: on other kernels
 set -u
 
 mmscope=${MMSCOPE:?}
@@ -69,7 +71,10 @@ kernel()
 	done
 }
 
-kernel 7.2 eager
-kernel 7.3 lazy
+[ $# != 0 ] || set -- 7.2 eager 7.3 lazy vanilla eager patched batched
+while [ $# -ge 2 ]; do
+	kernel "$1" "$2"
+	shift 2
+done
 echo "1..$n"
 exit $bad
