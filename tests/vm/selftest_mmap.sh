@@ -55,7 +55,8 @@ result $? 'the source is there, and what vanilla tells of its types'
 
 built=
 "$tree/tests/kernel/selftest/build.sh" "$source" "$TMPDIR/btf" "$dir" mmap \
-	test_mmap_inner_array map_in_map ringbuf ringbuf_multi user_ringbuf arena_direct_value >"$dir.list" 2>"$out"
+	test_mmap_inner_array map_in_map ringbuf ringbuf_multi user_ringbuf \
+	arena_direct_value >"$dir.list" 2>"$out"
 result $? 'selftests are compiled'
 while IFS= read -r line; do
 	case $line in
