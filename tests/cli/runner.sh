@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The test runner itself: what it must count, and what it must not believe.
-# shellcheck disable=SC2317 # the functions that check() calls
+# shellcheck disable=SC2016,SC2317 # text for other programs; functions for check()
 set -u
 
 run=$MMSCOPE_TREE/tests/run
@@ -263,6 +263,25 @@ cat >"$tests/cli/b.sh" <<'!'
 !
 suite -j2
 check 'a suite that runs alone does' counts 0 2 0 0
+
+# The kernels that a suite needs are built beside those that do not need them.
+mkdir "$TMPDIR/bin"
+cat >"$TMPDIR/bin/make" <<'!'
+#!/bin/sh
+echo "made: $*"; sleep 1; [ -e "$MMSCOPE_RUNNER_PID.b" ] && touch "$MMSCOPE_RUNNER_PID.kernels"
+!
+chmod +x "$TMPDIR/bin/make"
+fresh <<'!'
+# needs: kernels
+[ -e "$MMSCOPE_RUNNER_PID.kernels" ] && echo ok 1 - a || echo not ok 1 - a
+!
+echo 'touch "$MMSCOPE_RUNNER_PID.b"; echo ok 1 - b' >"$tests/cli/b.sh"
+PATH=$TMPDIR/bin:$PATH suite -j1
+check 'a suite that needs kernels waits for them' counts 0 2 0 0
+check 'which are built by make' says 'made: '
+rm "$tests/cli/a.sh"
+PATH=$TMPDIR/bin:$PATH suite -j1
+check 'without such a suite nothing is built' sh -c '! grep -q made: "$0"' "$out"
 
 fresh <<'!'
 echo ok 1 - one; echo $$ >"$MMSCOPE_RUNNER_PID"; exec sleep 600

@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 900
+# needs: kernels
+#
+# The kernels that are built: vanilla and patched boot, are what they say, have what the
+# configuration promises, and a tree that was built serves as a kernel.
+set -u
+
+mmscope=${MMSCOPE:?}
+out=${TMPDIR:?}/out
+n=0
+bad=0
+
+# check NAME COMMAND...
+check()
+{
+	name=$1
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n - $name"
+	else
+		bad=1
+		echo "not ok $n - $name"
+		tail -n 40 "$out" | sed 's/^/# /'
+	fi
+}
+
+# boot K OPTION...: what the guest says of itself is in $out, its status in $status.
+boot()
+{
+	k=$1
+	shift
+	"$mmscope" vm --kernel "$k" --numa 2 "$@" -- sh -c '
+		echo "release $(uname -r)"
+		echo "version $(uname -v)"
+		grep -qx CONFIG_EXPERT=y "/boot/config-$(uname -r)" && echo config yes
+		sed "s/^.*[[:space:]]/filesystem /" /proc/filesystems
+		[ -c /dev/kvm ] && echo kvm yes
+		[ -c /dev/userfaultfd ] && echo userfaultfd yes
+		[ -e /sys/kernel/btf/vmlinux ] && echo btf yes
+		[ -d /sys/kernel/debug/fail_page_alloc ] && echo injection yes
+		sed "s/^/thp /" /sys/kernel/mm/transparent_hugepage/enabled
+		sed "s/^/nodes /" /sys/devices/system/node/online
+		mmscope probes >/tmp/probes && sed -n "s/^Metrics lost: */lost /p" /tmp/probes
+		mmscope record -n 1 --primary ptes_installed -o /tmp/r.json -- \
+			mmscope bench arraymap --size 8M --touch read --repeat 1 && echo recorded yes
+		' >"$out" 2>&1 </dev/null
+	status=$?
+}
+
+has()
+{
+	grep -qxE -- "$1" "$out"
+}
+
+# sound NAME RELEASE: what holds for each of them.
+sound()
+{
+	check "$1: boots and ends well" [ "$status" = 0 ]
+	check "$1: release" has "release $2"
+	check "$1: of a fixed build, SMP, lazily preempted" has \
+		'version #1 SMP PREEMPT_(LAZY|DYNAMIC) .*'
+	check "$1: its configuration is in the guest" has 'config yes'
+	for what in 'filesystem (exfat|ext4)' 'kvm yes' 'userfaultfd yes' 'btf yes' \
+		'injection yes' 'thp \[always\] madvise never' 'nodes 0-1'; do
+		check "$1: $what" has "$what"
+	done
+	check "$1: no metric is lost" has 'lost none'
+	check "$1: a recording" has 'recorded yes'
+}
+
+# fact FILE PATH: the value of $.PATH in a recording.
+fact()
+{
+	python3 -c 'import json, sys
+value = json.load(open(sys.argv[1]))
+for key in sys.argv[2].split("."):
+    value = value[key]
+print(value)' "$1" "$2"
+}
+
+# ptes FILE METHOD: PTEs of the array that were installed by a method.
+ptes()
+{
+	python3 -c 'import json, sys
+print(sum(m["value"] for r in json.load(open(sys.argv[1]))["runs"] for m in r["metrics"]
+          if m["name"] == "ptes_installed" and "value" in m
+          and m["labels"]["backing"] == "bpf_array" and m["labels"]["method"] == sys.argv[2]))' \
+		"$1" "$2"
+}
+
+# A module that is built in is there already.
+boot vanilla --module kvm_amd --get "/tmp/r.json:$TMPDIR/vanilla.json"
+sound vanilla 7.2.12-mmscope-vanilla
+check 'vanilla: the recording names it' \
+	[ "$(fact "$TMPDIR/vanilla.json" machine.release)" = 7.2.12-mmscope-vanilla ]
+check 'vanilla: with its configuration' \
+	[ "$(fact "$TMPDIR/vanilla.json" machine.config | grep -c PREEMPT_LAZY)" = 1 ]
+check 'vanilla: mmap populates an array' [ "$(ptes "$TMPDIR/vanilla.json" eager)" = 2048 ]
+"$mmscope" vm --kernel vanilla --module no_such_module -- true >"$out" 2>&1 </dev/null
+status=$?
+check 'vanilla: a module that it does not have' \
+	grep -q 'module no_such_module: kernel 7.2.12-mmscope-vanilla has none of that name' "$out"
+
+# A tree as make leaves it.
+built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" vanilla 2>/dev/null)
+mkdir -p "$TMPDIR/tree/arch/x86/boot"
+ln -s "$built/vmlinuz" "$TMPDIR/tree/arch/x86/boot/bzImage"
+cp "$built/config" "$TMPDIR/tree/.config"
+boot "$TMPDIR/tree" --get "/tmp/r.json:$TMPDIR/tree.json"
+check 'a kernel tree' has 'release 7.2.12-mmscope-vanilla'
+check 'a kernel tree: its configuration is in the guest' has 'config yes'
+
+set -- "$MMSCOPE_TREE"/kernel/series/*/*.patch
+if [ -e "$1" ]; then
+	boot patched --get "/tmp/r.json:$TMPDIR/patched.json"
+	sound patched 7.2.12-mmscope-patched
+	built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" patched 2>/dev/null)
+	for one in "$MMSCOPE_TREE"/kernel/series/*/; do
+		one=$(basename "$one")
+		check "patched: has the series $one" grep -q "^series .*\<$one\>" "$built/info"
+	done
+	if [ -d "$MMSCOPE_TREE/kernel/series/arraymap" ]; then
+		check 'patched: mmap no longer populates an array' \
+			[ "$(ptes "$TMPDIR/patched.json" eager)" = 0 ]
+		check 'patched: faults do' [ "$(ptes "$TMPDIR/patched.json" fault_around)" -gt 0 ]
+	fi
+fi
+
+echo "1..$n"
+exit $bad
