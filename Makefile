@@ -4,6 +4,7 @@
 # make demo         set up what is missing, build, show the difference (7.2 against 7.3)
 # make kernels      the kernels vanilla and patched into the cache (kernel/build)
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
+# make check-debug  the tests that are marked for it, on kernels with lockdep, KASAN and more
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
 # make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
 # make install      DESTDIR= PREFIX=/usr/local
@@ -125,13 +126,18 @@ check-build:
 kernels: all
 	$(Q)tools/setup.sh kernel
 	$(Q)for k in vanilla $(if $(wildcard kernel/series/*/*.patch),patched); do \
-		MMSCOPE=$(abspath $(B))/mmscope kernel/build $$k >/dev/null || exit; \
+		MMSCOPE=$(abspath $(B))/mmscope kernel/build $$k$(PLUS) >/dev/null || exit; \
 	done
 
 check:
 	$(Q)tools/setup.sh test
 	$(Q)$(MAKE) check-build
 	$(Q)tests/run --build $(B) $(J:%=-j%) $(T)
+
+check-debug:
+	$(Q)tools/setup.sh test
+	$(Q)$(MAKE) all
+	$(Q)tests/run --build $(B) --debug $(J:%=-j%) $(T)
 
 check-long:
 	$(Q)tools/setup.sh long
@@ -156,6 +162,6 @@ lint:
 clean:
 	$(Q)rm -rf $(B)
 
-.PHONY: all unit packages demo kernels check check-build check-long table-arraymap install lint \
-	clean
+.PHONY: all unit packages demo kernels check check-build check-debug check-long table-arraymap \
+	install lint clean
 -include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 900
-# needs: kernels
+# needs: kernels, also: debug
 #
 # The kernels that are built: vanilla and patched boot, are what they say, have what the
 # configuration promises, and a tree that was built serves as a kernel.
 set -u
 
 mmscope=${MMSCOPE:?}
+plus=${MMSCOPE_PLUS:-}
 out=${TMPDIR:?}/out
 n=0
 bad=0
@@ -32,7 +33,7 @@ boot()
 {
 	k=$1
 	shift
-	"$mmscope" vm --kernel "$k" --numa 2 "$@" -- sh -c '
+	"$mmscope" vm --kernel "$k" --numa 2 --memory 2G "$@" -- sh -c '
 		echo "release $(uname -r)"
 		echo "version $(uname -v)"
 		grep -qx CONFIG_EXPERT=y "/boot/config-$(uname -r)" && echo config yes
@@ -92,32 +93,39 @@ print(sum(m["value"] for r in json.load(open(sys.argv[1]))["runs"] for m in r["m
 }
 
 # A module that is built in is there already.
-boot vanilla --module kvm_amd --get "/tmp/r.json:$TMPDIR/vanilla.json"
-sound vanilla 7.2.12-mmscope-vanilla
+boot "vanilla$plus" --module kvm_amd --get "/tmp/r.json:$TMPDIR/vanilla.json"
+vanilla=7.2.12-mmscope-vanilla${plus:+-debug}
+sound vanilla "$vanilla"
 check 'vanilla: the recording names it' \
-	[ "$(fact "$TMPDIR/vanilla.json" machine.release)" = 7.2.12-mmscope-vanilla ]
+	[ "$(fact "$TMPDIR/vanilla.json" machine.release)" = "$vanilla" ]
 check 'vanilla: with its configuration' \
 	[ "$(fact "$TMPDIR/vanilla.json" machine.config | grep -c PREEMPT_LAZY)" = 1 ]
 check 'vanilla: mmap populates an array' [ "$(ptes "$TMPDIR/vanilla.json" eager)" = 2048 ]
-"$mmscope" vm --kernel vanilla --module no_such_module -- true >"$out" 2>&1 </dev/null
+if [ -n "$plus" ]; then
+	for what in KASAN PROVE_LOCKING DEBUG_VM; do
+		check "vanilla: the recording tells of $what" \
+			[ "$(fact "$TMPDIR/vanilla.json" machine.config | grep -c "$what=y")" = 1 ]
+	done
+fi
+"$mmscope" vm --kernel "vanilla$plus" --module no_such_module -- true >"$out" 2>&1 </dev/null
 status=$?
 check 'vanilla: a module that it does not have' \
-	grep -q 'module no_such_module: kernel 7.2.12-mmscope-vanilla has none of that name' "$out"
+	grep -q "module no_such_module: kernel $vanilla has none of that name" "$out"
 
 # A tree as make leaves it.
-built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" vanilla 2>/dev/null)
+built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" "vanilla$plus" 2>/dev/null)
 mkdir -p "$TMPDIR/tree/arch/x86/boot"
 ln -s "$built/vmlinuz" "$TMPDIR/tree/arch/x86/boot/bzImage"
 cp "$built/config" "$TMPDIR/tree/.config"
 boot "$TMPDIR/tree" --get "/tmp/r.json:$TMPDIR/tree.json"
-check 'a kernel tree' has 'release 7.2.12-mmscope-vanilla'
+check 'a kernel tree' has "release $vanilla"
 check 'a kernel tree: its configuration is in the guest' has 'config yes'
 
 set -- "$MMSCOPE_TREE"/kernel/series/*/*.patch
 if [ -e "$1" ]; then
-	boot patched --get "/tmp/r.json:$TMPDIR/patched.json"
-	sound patched 7.2.12-mmscope-patched
-	built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" patched 2>/dev/null)
+	boot "patched$plus" --get "/tmp/r.json:$TMPDIR/patched.json"
+	sound patched "7.2.12-mmscope-patched${plus:+-debug}"
+	built=$(MMSCOPE=$mmscope "$MMSCOPE_TREE/kernel/build" "patched$plus" 2>/dev/null)
 	for one in "$MMSCOPE_TREE"/kernel/series/*/; do
 		one=$(basename "$one")
 		check "patched: has the series $one" grep -q "^series .*\<$one\>" "$built/info"
