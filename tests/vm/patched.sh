@@ -121,6 +121,12 @@ boot "$TMPDIR/tree" --get "/tmp/r.json:$TMPDIR/tree.json"
 check 'a kernel tree' has "release $vanilla"
 check 'a kernel tree: its configuration is in the guest' has 'config yes'
 
+sed -i '/CONFIG_VIRTIO_CONSOLE=/d' "$TMPDIR/tree/.config"
+"$mmscope" vm --kernel "$TMPDIR/tree" -- true >"$out" 2>&1 </dev/null
+status=$?
+check 'a kernel tree that could not answer' \
+	grep -q '^mmscope: kernel .*/tree: CONFIG_VIRTIO_CONSOLE is not set' "$out"
+
 set -- "$MMSCOPE_TREE"/kernel/series/*/*.patch
 if [ -e "$1" ]; then
 	boot "patched$plus" --get "/tmp/r.json:$TMPDIR/patched.json"

@@ -214,6 +214,30 @@ static int from_image(const char *path, struct kernel **kernel)
 	return 0;
 }
 
+/* A tree of one's own may be of any configuration; without these it boots into silence. */
+static int can_answer(const char *tree, const char *config)
+{
+	static const char *const needed[] = { "BLK_DEV_INITRD", "SERIAL_8250_CONSOLE", "DEVTMPFS",
+					      "VIRTIO_PCI", "VIRTIO_CONSOLE" };
+	char *data = config ? read_file(config, NULL) : NULL, *line;
+	size_t i;
+
+	for (i = 0; data && i < sizeof(needed) / sizeof(*needed); i++) {
+		/* The last two are loaded if they are modules. */
+		line = text("\nCONFIG_%s=", needed[i]);
+		if (!strstr(data, line)) {
+			err("kernel %s", "CONFIG_%s is not set in its .config: a guest needs it", tree,
+			    needed[i]);
+			free(line);
+			free(data);
+			return EXIT_NO_EXEC;
+		}
+		free(line);
+	}
+	free(data);
+	return 0;
+}
+
 /* A kernel tree that was built. */
 static int from_tree(const char *path, struct kernel **kernel)
 {
@@ -237,6 +261,11 @@ static int from_tree(const char *path, struct kernel **kernel)
 		(*kernel)->config = if_exists(text("%s", config));
 		(*kernel)->modules = text("%s", path);
 		(*kernel)->tree = true;
+		ret = can_answer(path, (*kernel)->config);
+	}
+	if (ret) {
+		kernel_put(*kernel);
+		*kernel = NULL;
 	}
 	free(image);
 	free(kconfig);
