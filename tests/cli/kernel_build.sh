@@ -290,7 +290,7 @@ goes_on()
 
 stop TERM ''
 check 'SIGTERM ends it' [ "$status" = 130 ]
-check 'and all that it started' flock -n "$MMSCOPE_CACHE/build/lock" true
+check 'and all that it started' flock -w 0.5 "$MMSCOPE_CACHE/build/lock" true
 check 'with a line' grep -q 'interrupted after [12] objects; the next build goes on from there' \
 	"$err"
 check 'nothing is published' [ "$(ls -A "$MMSCOPE_CACHE/kernels")" = '' ]
