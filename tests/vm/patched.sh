@@ -46,7 +46,8 @@ boot()
 		sed "s/^/nodes /" /sys/devices/system/node/online
 		mmscope probes >/tmp/probes && sed -n "s/^Metrics lost: */lost /p" /tmp/probes
 		mmscope record -n 1 --primary ptes_installed -o /tmp/r.json -- \
-			mmscope bench arraymap --size 8M --touch read --repeat 1 && echo recorded yes
+			mmscope bench arraymap --size 8M --touch read --repeat 1 &&
+			echo recorded yes
 		' >"$out" 2>&1 </dev/null
 	status=$?
 }
@@ -86,9 +87,10 @@ print(value)' "$1" "$2"
 ptes()
 {
 	python3 -c 'import json, sys
-print(sum(m["value"] for r in json.load(open(sys.argv[1]))["runs"] for m in r["metrics"]
-          if m["name"] == "ptes_installed" and "value" in m
-          and m["labels"]["backing"] == "bpf_array" and m["labels"]["method"] == sys.argv[2]))' \
+want = {"backing": "bpf_array", "method": sys.argv[2]}
+samples = [m for r in json.load(open(sys.argv[1]))["runs"] for m in r["metrics"]
+	if m["name"] == "ptes_installed" and want.items() <= m["labels"].items()]
+print(sum(m["value"] for m in samples))' \
 		"$1" "$2"
 }
 

@@ -220,19 +220,20 @@ static int can_answer(const char *tree, const char *config)
 	static const char *const needed[] = { "BLK_DEV_INITRD", "SERIAL_8250_CONSOLE", "DEVTMPFS",
 					      "VIRTIO_PCI", "VIRTIO_CONSOLE" };
 	char *data = config ? read_file(config, NULL) : NULL, *line;
+	bool set;
 	size_t i;
 
 	for (i = 0; data && i < sizeof(needed) / sizeof(*needed); i++) {
 		/* The last two are loaded if they are modules. */
 		line = text("\nCONFIG_%s=", needed[i]);
-		if (!strstr(data, line)) {
-			err("kernel %s", "CONFIG_%s is not set in its .config: a guest needs it", tree,
-			    needed[i]);
-			free(line);
-			free(data);
-			return EXIT_NO_EXEC;
-		}
+		set = strstr(data, line);
 		free(line);
+		if (set)
+			continue;
+		err("kernel %s", "CONFIG_%s is not set in its .config: a guest needs it", tree,
+		    needed[i]);
+		free(data);
+		return EXIT_NO_EXEC;
 	}
 	free(data);
 	return 0;
