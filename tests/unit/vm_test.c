@@ -156,6 +156,11 @@ static void pins(void **state)
 		assert_int_equal(strncmp(pin->release, pin->series, n), 0);
 	}
 	assert_int_equal(i, 4);
+	/* The source is none of them, and of one of their versions. */
+	assert_string_equal(pin_source()->version, pin_get(2)->version);
+	assert_non_null(strstr(pin_source()->release, pin_get(2)->series));
+	assert_true(kernel_is_built("vanilla") && kernel_is_built("patched:x@2+debug"));
+	assert_false(kernel_is_built("patch") || kernel_is_built("vanillas"));
 }
 
 static void archive(void **state)

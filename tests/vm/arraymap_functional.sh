@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 3000
+# needs: kernels
 #
 # What a mapped BPF array does, tested in the guest by tests/kernel/arraymap.c, for
 # each kernel as it must be: populated by mmap (7.2, vanilla), page by page (7.3), in

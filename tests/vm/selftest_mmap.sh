@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 3000
+# needs: kernels
 #
 # The kernel's own BPF selftests of mapped maps, from the same source as the kernels
 # and with a harness of ours (tests/kernel/selftest): the same results on vanilla and
