@@ -86,16 +86,34 @@ def reduce(boot, how):
     return found
 
 
-def measure(kernels, layouts, icount, repeats):
+def known(state, key):
+    """What an earlier run, which was interrupted, has found."""
+    if state and os.path.exists(state):
+        with open(state, encoding="utf-8") as f:
+            for line in f:
+                entry = json.loads(line)
+                if entry[0] == key:
+                    return entry[1:]
+    return None
+
+
+def measure(args, layouts, icount):
     """{variant: [boot by boot]}, {variant: the kernel's own name}."""
-    boots, names = {variant: [] for variant, _ in kernels}, {}
+    boots, names = {variant: [] for variant, _ in args.kernels}, {}
     for seed in range(layouts):
         # Back and forth: a drift of the machine falls on all.
-        for variant, kernel in kernels if seed % 2 == 0 else kernels[::-1]:
-            boot, names[variant] = guest(kernel, icount, seed, repeats)
-            boots[variant].append(reduce(boot, min if icount else statistics.median))
-            print(f"# {'icount' if icount else 'time'}, layout {seed + 1} of {layouts}: {variant}",
-                  flush=True)
+        for variant, kernel in args.kernels if seed % 2 == 0 else args.kernels[::-1]:
+            key = ["icount" if icount else "time", seed, kernel, args.repeats]
+            found = known(args.state, key)
+            if not found:
+                boot, name = guest(kernel, icount, seed, args.repeats)
+                found = [reduce(boot, min if icount else statistics.median), name]
+                if args.state:
+                    with open(args.state, "a", encoding="utf-8") as f:
+                        f.write(json.dumps([key] + found) + "\n")
+            boots[variant].append(found[0])
+            names[variant] = found[1]
+            print(f"# {key[0]}, layout {seed + 1} of {layouts}: {variant}", flush=True)
     return boots, names
 
 
@@ -150,6 +168,8 @@ def document(args, counts, times, names):
     out += ["", "## Targets", "", "Ratios within each layout, the least and the most of them.", "",
             "| target | found | |", "|---|---|---|"]
     out += [f"| {name} | {found} | {VERDICT[met]} |" for name, met, found in judge(counts)]
+    if not times:
+        return "\n".join(out) + "\n" + PUBLISHED
     out += ["", "## Times", "",
             f"Microseconds, two emulated CPUs: the median of {args.repeats} repeats, from the least to "
             f"the most of", f"{args.times} boots. For screening only: an emulator's times are not "
@@ -165,14 +185,15 @@ def main():
     parser.add_argument("--layouts", type=int, help="boots of each kernel with --icount")
     parser.add_argument("--times", type=int, help="boots of each kernel for times")
     parser.add_argument("--repeats", type=int, help="of each cell in a boot")
+    parser.add_argument("--state", metavar="FILE", help="go on where a run with it ended")
     args = parser.parse_args()
     args.kernels = REDUCED if args.reduced else ALL
     args.layouts = args.layouts or (2 if args.reduced else 10)
-    args.times = args.times if args.times is not None else 0 if args.reduced else 5
+    args.times = (0 if args.reduced else 5) if args.times is None else args.times
     args.repeats = args.repeats or (7 if args.reduced else 15)
 
-    counts, names = measure(args.kernels, args.layouts, True, args.repeats)
-    times = measure(args.kernels, args.times, False, args.repeats)[0] if args.times else None
+    counts, names = measure(args, args.layouts, True)
+    times = measure(args, args.times, False)[0] if args.times else None
     for line in table(counts, 1e3, True) + (table(times, 1e3, False) if times else []):
         print("# " + line)
     count = failed = 0
