@@ -156,7 +156,7 @@ EXIT_BODY(VMA_FIND_END)
 		return;
 	st->finding = 0;
 	if (!st->retrying) {
-		by_select(false, st, 0, BACKING_OTHER);
+		by_select_none(st);
 		refuse(st, BACKING_OTHER, REASON_NO_VMA);
 	}
 }

@@ -302,27 +302,37 @@ static __always_inline void by_pick(struct task_state *st, u64 a, u64 b, u64 nam
 		count_trust(TRUST_BY_FULL);
 }
 
-/* Whose or what the task's next counts are; vma NULL: of no mapping. */
+/* Whose the task's next counts are, of no mapping. */
+static __always_inline void by_select_none(struct task_state *st)
+{
+	u64 word[2] = { 0 };
+
+	if (by_label == LABEL_MAX)
+		return;
+	if (by_label == LABEL_VM_OPS) {
+		st->by_slot = 0;
+		return;
+	}
+	/* A process's name changes when it becomes another program. */
+	if (by_label == LABEL_PID || by_label == LABEL_COMM)
+		bpf_get_current_comm(word, sizeof(word));
+	by_pick(st, word[0], word[1], 0);
+}
+
+/*
+ * Whose or what the task's next counts are. The mapping is not compared with NULL: the
+ * verifier of 6.1 would follow the branch in which a typed pointer is none.
+ */
 static __always_inline void by_select(const bool typed, struct task_state *st,
 				      struct vm_area_struct *vma, u32 backing)
 {
 	u64 word[2] = { 0 }, name = 0;
 	struct file *file;
 
-	switch (by_label) {
-	case LABEL_MAX:
-		return;
-	case LABEL_ORDER:	/* known when something is installed */
-		break;
-	case LABEL_VM_OPS:
-		if (!vma) {
-			st->by_slot = 0;
-			return;
-		}
+	if (by_label == LABEL_VM_OPS) {
 		word[0] = (u64)READ(vma, vm_ops);
-		break;
-	case LABEL_FILE:
-		file = vma ? READ(vma, vm_file) : 0;
+	} else if (by_label == LABEL_FILE) {
+		file = READ(vma, vm_file);
 		if (file) {
 			struct inode *inode = READ(file, f_inode);
 			struct super_block *sb = READ(inode, i_sb);
@@ -332,20 +342,17 @@ static __always_inline void by_select(const bool typed, struct task_state *st,
 			word[1] = READ(sb, s_dev);
 			name = (u64)READ(dentry, d_name.name);
 		}
-		break;
-	case LABEL_MAP:
-		file = vma ? READ(vma, vm_file) : 0;
+	} else if (by_label == LABEL_MAP) {
 		/* private_data has no type of its own: not under lockdown. */
-		if (file && read_memory && backing >= BACKING_BPF_ARRAY &&
-		    backing <= BACKING_BPF_ARENA) {
-			struct bpf_map *map = BPF_CORE_READ(file, private_data);
+		if (read_memory && backing >= BACKING_BPF_ARRAY && backing <= BACKING_BPF_ARENA) {
+			struct bpf_map *map = BPF_CORE_READ(vma, vm_file, private_data);
 
 			word[0] = BPF_CORE_READ(map, id);
 			name = (u64)map + bpf_core_field_offset(map->name);
 		}
-		break;
-	default:	/* a process's name changes when it becomes another program */
-		bpf_get_current_comm(word, sizeof(word));
+	} else if (by_label != LABEL_ORDER) {	/* known when something is installed */
+		by_select_none(st);
+		return;
 	}
 	by_pick(st, word[0], word[1], name);
 }

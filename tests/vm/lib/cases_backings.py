@@ -50,10 +50,11 @@ def huge_pages(bench):
     return bench["pages_total"] * PMD_PTES
 
 
-def retried(backing, method, **more):
-    """Each fault waits for its handler once, and finds then that the page is there."""
+def retried(backing, wp=False, **more):
+    """Each fault waits for its handler once, and finds then that the page is there. 6.1 gives
+    no write permission when it takes write protection away: a second fault does."""
     def truth(bench, old, lazy):
-        n = bench["pages_total"]
+        n, method = bench["pages_total"], "reuse" if wp and old else "uffd"
         # What is made again under mmap_lock counts as major; under the VMA's lock, not.
         kind = "major" if old else "minor"
         known = dict(completed={(backing, method, "access", kind): n}, failed={}, refused={},
@@ -191,9 +192,9 @@ BACKINGS = [
     Path("swap-read", each("anon", "swap_in", kind="major")),
     Path("swap-write", each("anon", "swap_in", kind="major")),
     Path("swap-shmem", swapped_shmem),
-    Path("uffd missing", retried("anon", "uffd", before=pages)),
-    Path("uffd shmem", retried("shmem", "uffd", before=pages)),
-    Path("uffd wp", retried("anon", "uffd", before=pages)),
+    Path("uffd missing", retried("anon", before=pages)),
+    Path("uffd shmem", retried("shmem", before=pages)),
+    Path("uffd wp", retried("anon", wp=True, before=pages)),
     Path("uffd hugetlb", huge("uffd", False, True, before=huge_pages, huge_before=pages)),
     Path("arena", each("bpf_arena", "per_page", no_around=True),
          since((6, 9), "no BPF arenas before 6.9")),
@@ -202,6 +203,11 @@ BACKINGS = [
     Path("udmabuf", udmabuf, since((6, 12), "this kernel is built without udmabuf")),
     Path("devmem", remapped),
 ]
+
+# For the other mechanisms: one of each way.
+ONCE = [c for c in BACKINGS if isinstance(c, Path) or "cow" in c.name or c.name in (
+    "touch --backing sysv_shm --size 2M", "touch --backing gmem --size 1M")]
+
 
 def yields(backing):
     """With fault-around off each page that is touched faults. Of those that the windows
