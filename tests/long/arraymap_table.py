@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 7200
+# needs: kernels
 """The table of the series arraymap: what each way to map a BPF array costs.
 
 Instructions come from boots with --icount, a layout each: KASLR, ASLR, the stack's

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 2400
+# needs: kernels
 #
 # The expectations of mapped BPF arrays: each holds on its kernels, for reads and for
 # writes, and fails on all others, with a line that says what is not so.
