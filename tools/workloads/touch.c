@@ -97,7 +97,7 @@ static int check_combination(struct touch *t)
 		return EXIT_USAGE;
 	}
 	if (t->present && (!t->shared || t->in_file || t->beyond || t->fork)) {
-		err("--present", "goes with --touch read or write of shmem, memfd or sysv_shm only");
+		err("--present", "goes with --touch read or write of shmem, memfd, sysv_shm or gmem only");
 		return EXIT_USAGE;
 	}
 	if (t->beyond && (!t->memfd || t->threads > 1)) {
@@ -489,7 +489,7 @@ static void count_windows(struct touch *t)
 	struct bench *b = &t->bench;
 	uint64_t i;
 
-	if (!b->oracle || !(t->in_file || (t->present && !t->sysv)) ||
+	if (!b->oracle || !(t->in_file || (t->present && !t->sysv && !t->gmem)) ||
 	    strcmp(t->touch, "read") || t->threads > 1)
 		return;
 	b->windows = calloc(b->repeats, sizeof(*b->windows));
