@@ -108,6 +108,7 @@ needs_kernel()
 	need command	bison			bison
 	need command	bc			bc
 	need command	perl			perl
+	need command	python3			python3
 	need command	pahole			pahole
 	need command	lz4			lz4
 	need command	patch			patch

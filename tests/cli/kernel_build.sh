@@ -88,6 +88,7 @@ vmlinux: $(objects)
 	@[ ! -e slow ] || sleep 1
 	@! grep -n broken $< | sed 's/^\([0-9]*\):.*/$(subst /,\/,$<):\1:1: error: no such thing/' \
 		| grep . >&2
+	@! grep -q tool $< || no-such-tool
 	@! grep -q full $< || { echo 'ld: mm/x: No space left on device' >&2; exit 1; }
 	cat $< >$@
 	echo 'deps := $<' >$(@D)/.$(@F).cmd
@@ -215,6 +216,10 @@ check 'the first error of the compiler, and the log' fails_late \
 	'broken: does not build: mm/b.c:4:1: error: no such thing \(.*/broken.log\)$'
 check 'leave no kernel' [ "$(find "$MMSCOPE_CACHE/kernels" -name 'broken*')" = '' ]
 rm -r "$tree/kernel/series/broken"
+patch_for tool 1 mm/b.c b tool
+build patched:tool
+check 'a reason before those of make' fails_late 'does not build: .*no-such-tool.*not found'
+rm -r "$tree/kernel/series/tool"
 patch_for full 1 mm/b.c b full
 build patched:full
 check 'a full disk while it builds' fails_late 'full: does not build: the disk is full \('
