@@ -174,7 +174,8 @@ def document(args, counts, times, names):
     out += ["", "## Times", "",
             f"Microseconds, two emulated CPUs: the median of {args.repeats} repeats, from the least to "
             f"the most of", f"{args.times} boots. For screening only: an emulator's times are not "
-            "those of a machine.", ""]
+            "those of a machine,", f"and this one had other work (load {os.getloadavg()[2]:.0f} "
+            f"on {os.cpu_count()} CPUs).", ""]
     out += table(times, 1e3, False)
     return "\n".join(out) + "\n" + PUBLISHED
 
