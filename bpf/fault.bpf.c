@@ -106,6 +106,7 @@ ENTRY_BODY(POPULATE)
 		return;
 	st->populate_start = a1;
 	st->populate_end = a2;
+	st->scoped = 1;
 }
 ENTRY_PROGRAMS(POPULATE)
 FENTRY(POPULATE, 2)
@@ -182,6 +183,18 @@ static __always_inline bool uffd_armed(const bool typed, struct vm_area_struct *
 	       READ(vma, vm_userfaultfd_ctx.ctx);
 }
 
+/*
+ * Whoever faults in user space is in no system call, and so neither populates nor
+ * maps: if it seems so, the end of that was lost.
+ */
+static __always_inline void leave_scopes(struct task_state *st)
+{
+	st->scoped = 0;
+	st->populate_end = 0;
+	st->eager_vma = 0;
+	st->insert_vma = 0;
+}
+
 /* handle_mm_fault(vma, address, flags, regs) */
 ENTRY_BODY(FAULT_ENTRY)
 {
@@ -198,6 +211,8 @@ ENTRY_BODY(FAULT_ENTRY)
 		count_trust(TRUST_UNMATCHED);	/* its exit was lost, but not its last hold */
 		close_hold(st);
 	}
+	if (st->scoped && a3 && flags & FAULT_FLAG_USER)
+		leave_scopes(st);
 
 	ops = READ(vma, vm_ops);
 	vm_flags = READ(vma, vm_flags);
@@ -365,6 +380,7 @@ ENTRY_BODY(BPF_MMAP)
 		return;
 	st->eager_vma = a1;
 	st->eager_backing = BACKING_OTHER;
+	st->scoped = 1;
 	if (!read_memory)
 		return;
 	/* private_data has no type of its own, so a typed read cannot follow it. */
@@ -404,6 +420,8 @@ static __always_inline void insert_start(const bool typed, struct task_state *st
 	const struct vm_operations_struct *ops = READ(vma, vm_ops);
 
 	st->insert_vma = vma_arg;
+	st->insert_counts = 0;
+	st->scoped |= !st->active;
 	st->insert_locks = st->locks;
 	st->insert_backing = st->eager_vma == vma_arg ? st->eager_backing :
 			     classify(typed, st, vma, ops, READ(vma, vm_flags));
@@ -470,13 +488,31 @@ ENTRY_BODY(EAGER_PAGES)
 		return;
 	insert_start(typed, st, a0);
 	st->insert_num = a3;
-	/* A pointer to a number has no type to read it by; the trust line shows the miss. */
-	if (!read_memory || bpf_probe_read_kernel(&st->insert_pages, sizeof(u32), (void *)a3)) {
+	/* A pointer to a number has no type to read it by. */
+	st->insert_counts = !read_memory && have_insert_rmap;
+	if (st->insert_counts)
+		st->insert_pages = 0;
+	else if (!read_memory ||
+		 bpf_probe_read_kernel(&st->insert_pages, sizeof(u32), (void *)a3)) {
 		st->insert_vma = 0;
 		count_trust(TRUST_UNMATCHED);
 	}
 }
 ENTRY_PROGRAMS(EAGER_PAGES)
+
+/*
+ * folio_add_file_rmap_ptes(folio, page, nr, vma); before 6.8
+ * page_add_file_rmap(page, vma, compound).
+ */
+ENTRY_BODY_5(INSERT_RMAP)
+{
+	struct task_state *st = state_find();
+
+	if (!st || !st->insert_counts || st->insert_vma != (rmap_has_nr ? a3 : a1))
+		return;
+	st->insert_pages += rmap_has_nr ? (u32)a2 : 1;
+}
+ENTRY_PROGRAMS_5(INSERT_RMAP)
 
 EXIT_BODY(EAGER_PAGES_END)
 {
@@ -487,7 +523,7 @@ EXIT_BODY(EAGER_PAGES_END)
 		return;
 	nr = st->insert_pages;
 	/* On success nothing is left; a failure says how much was not done. */
-	if ((u32)ret) {
+	if ((u32)ret && !st->insert_counts) {
 		if (!read_memory ||
 		    bpf_probe_read_kernel(&left, sizeof(left), (void *)st->insert_num))
 			left = nr;

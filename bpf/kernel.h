@@ -49,6 +49,12 @@ struct task_struct {
 	u64 start_time;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct super_block {
 	unsigned int s_dev;
 	unsigned long s_magic;

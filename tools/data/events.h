@@ -93,6 +93,9 @@
 	  "vm_insert_pages", "many pages inserted in one call")				\
 	X(EAGER_PAGES_END, "eager pages end", EXIT, FIRST, USEFUL, "",			\
 	  "vm_insert_pages", "... and how many")					\
+	X(INSERT_RMAP,	"insert rmap",	ENTRY,	FIRST,	QUIET, "",			\
+	  "folio_add_file_rmap_ptes,page_add_file_rmap",				\
+	  "how many pages, one by one: only where memory may not be read")	\
 	X(FORK,		"fork",		TP,	FIRST,	ESSENTIAL, "",			\
 	  "task_newtask", "a child of the target becomes a target")		\
 	X(YIELD_ZAP,	"zap of windows", ENTRY, FIRST,	ASKED, "",			\

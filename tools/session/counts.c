@@ -431,6 +431,12 @@ static bool partly_seen(const struct plan *plan, const struct metric *m)
 	return false;
 }
 
+/* May pages of vm_insert_pages() be known and not counted? */
+static bool uncounted_inserts(const struct plan *plan)
+{
+	return !plan->can_read && plan->event[EVENT_INSERT_RMAP].mech == MECH_NONE;
+}
+
 int counts_samples(const struct counts *c, const struct plan *plan,
 		   const uint64_t lost[EVENT_MAX], struct run *run)
 {
@@ -444,7 +450,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 	/* Tasks that never became targets, events that are known and not counted. */
 	incomplete = lost[EVENT_FORK] || counts_trust(c, TRUST_MAP_FULL) ||
 		     counts_trust(c, TRUST_LOST) ||
-		     (!plan->can_read && counts_trust(c, TRUST_UNMATCHED));
+		     (uncounted_inserts(plan) && counts_trust(c, TRUST_UNMATCHED));
 	first = run->samples;
 	for (m = metrics; m < metrics + METRIC_MAX; m++) {
 		for (e = 0; e < EVENT_MAX; e++)

@@ -16,6 +16,7 @@
 
 #include "data/err.h"
 #include "session/kallsyms.h"
+#include "session/learn.h"
 #include "session/plan.h"
 
 static const char *const program_names[EVENT_MAX] = {
@@ -320,6 +321,11 @@ static void plan_one(struct planner *p, const struct event *e)
 		snprintf(pe->reason, sizeof(pe->reason), "only with --yield");
 		return;
 	}
+	if (e->id == EVENT_INSERT_RMAP && p->plan->can_read) {
+		pe->absent = true;
+		snprintf(pe->reason, sizeof(pe->reason), "their number is read");
+		return;
+	}
 	if (!kernel_has(p, e->exists)) {
 		pe->absent = true;
 		snprintf(pe->reason, sizeof(pe->reason), "this kernel has none (no %s)", e->exists);
@@ -396,6 +402,9 @@ static void known_ops(struct planner *p)
 		p->plan->known_ops[n] = k->address;
 		p->plan->known_ops_backing[n++] = ops_table[i].backing;
 	}
+	/* Hidden (kptr_restrict, or no CAP_SYSLOG): what we map ourselves tells some. */
+	if (!n && p->plan->live && !p->plan->refused)
+		learn_ops(p->plan->known_ops, p->plan->known_ops_backing);
 }
 
 static void refuse_all(struct plan *plan, const char *why)
@@ -460,7 +469,6 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	}
 	if (!p->have_kallsyms)
 		kallsyms_find("/dev/null", p->sym, p->syms);	/* only sorts */
-	known_ops(p);
 
 	/* Before 6.7 nobody counts what kprobes lose; the trampolines' losses are counted. */
 	p->lossless = opts->exact && kernel_has(p, "bpf_link_info.perf_event.kprobe.missed");
@@ -477,6 +485,7 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 		}
 		plan->can_read = try_read();
 	}
+	known_ops(p);
 	for (i = 0; i < EVENT_MAX; i++)
 		plan_one(p, &events[i]);
 	ret = 0;

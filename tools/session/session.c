@@ -148,6 +148,9 @@ static void configure(struct session *s)
 	ro->swap_install_has_nr = !strcmp(plan->event[EVENT_SWAP_INSTALL].symbol[0],
 					  "folio_add_anon_rmap_ptes");
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
+	ro->have_insert_rmap = plan->event[EVENT_INSERT_RMAP].mech != MECH_NONE;
+	ro->rmap_has_nr = !strcmp(plan->event[EVENT_INSERT_RMAP].symbol[0],
+				  "folio_add_file_rmap_ptes");
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
 
@@ -430,9 +433,14 @@ struct kprobe_link_info {
 	uint64_t addr, missed, room[8];
 };
 
-/* Runs that were lost, or UINT64_MAX when this kernel cannot tell. */
-static uint64_t program_misses(const struct attached *a, enum mechanism mech)
+/*
+ * Runs that were lost, or UINT64_MAX when this kernel cannot tell: those of the
+ * program, if `whole`, and those of this probe of it.
+ */
+static uint64_t program_misses(const struct attached *a, enum mechanism mech, bool whole)
 {
+	uint64_t own;
+
 	struct bpf_prog_info info = { 0 };
 	struct kprobe_link_info link = { 0 };
 	uint32_t len = sizeof(info);
@@ -440,13 +448,14 @@ static uint64_t program_misses(const struct attached *a, enum mechanism mech)
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(a->prog), &info, &len) ||
 	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(uint64_t))
 		return UINT64_MAX;
+	own = whole ? info.recursion_misses : 0;
 	if (mech != MECH_KPROBE)
-		return info.recursion_misses;
+		return own;
 	len = sizeof(link);
 	if (bpf_obj_get_info_by_fd(bpf_link__fd(a->link), &link, &len) || !link.perf_type ||
 	    len < offsetof(struct kprobe_link_info, missed) + sizeof(uint64_t))
 		return UINT64_MAX;
-	return info.recursion_misses + link.missed;
+	return own + link.missed;
 }
 
 static void read_misses(struct session *s, uint64_t *misses)
@@ -455,9 +464,11 @@ static void read_misses(struct session *s, uint64_t *misses)
 
 	for (i = 0; i < s->progs; i++) {
 		const struct attached *a = &s->prog[i];
+		/* Kprobes of one event share their program. */
+		bool whole = !i || a[-1].prog != a->prog;
 
 		if (a->link)
-			misses[i] = program_misses(a, s->plan->event[a->event].mech);
+			misses[i] = program_misses(a, s->plan->event[a->event].mech, whole);
 	}
 }
 
