@@ -20,6 +20,7 @@
 #include "data/control.h"
 #include "data/err.h"
 #include "session/control.h"
+#include "session/limit.h"
 #include "session/observe.h"
 #include "session/values.h"
 
@@ -192,8 +193,10 @@ static int spawn(struct observation *o)
 	 */
 	e = session_adopt(o->s, true);
 	if (!e) {
+		limit_restore();
 		e = posix_spawnp(&o->child, o->opts->command[0], &files, &attr,
 				 o->opts->command, environ);
+		limit_again();
 		session_adopt(o->s, false);
 		if (e) {
 			err("%s", "%s", o->opts->command[0], strerror(e));

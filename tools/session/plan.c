@@ -17,6 +17,7 @@
 #include "data/err.h"
 #include "session/kallsyms.h"
 #include "session/learn.h"
+#include "session/limit.h"
 #include "session/plan.h"
 
 static const char *const program_names[EVENT_MAX] = {
@@ -430,6 +431,8 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	const char *kallsyms = opts->kallsyms ?: opts->btf ? NULL : KALLSYMS;
 	struct planner *p = calloc(1, sizeof(*p));
 	int ret = -1, probe, id;
+	unsigned long have, need;
+	char why[96];
 	size_t i;
 
 	if (!p) {
@@ -444,6 +447,13 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	p->plan = plan;
 	p->opts = opts;
 
+	if (plan->live && limit_raise(&have, &need)) {
+		snprintf(why, sizeof(why), "%lu descriptors may be needed, and ulimit -n is %lu",
+			 need, have);
+		refuse_all(plan, why);
+		ret = 0;
+		goto cleanup;
+	}
 	p->btf = opts->btf ? btf__parse(opts->btf, NULL) : btf__parse(BTF_PATH, NULL);
 	if (!p->btf) {
 		if (opts->btf) {
