@@ -13,7 +13,6 @@ from robust_lib import (REPORT, checked, completed, end, fault, left_behind, loa
                         unlink, usage, wait_until)
 
 EXACT = ["--exact"] if "exact" in sys.argv[2:] else []
-FAST = ["mmscope", "fault", "--json", "-o", REPORT]
 IO_URING = ["mmscope", "bench", "io_uring", "--entries", "1024", "--repeat", "1", "--json"]
 LOST_PATTERN = r"mmscope: [^\n]+\n"
 
@@ -124,8 +123,9 @@ def deaths():
     @checked("a command that is killed in the middle of its fault")
     def _():
         unlink(REPORT)
+        os.mkfifo("/tmp/orders")
         p = start("--json", "-o", REPORT, *EXACT, "--", "sh", "-c",
-                  "echo h | { worker & echo $! >/tmp/pid; wait; }", stdout=subprocess.PIPE)
+                  "worker </tmp/orders & echo h >/tmp/orders; wait", stdout=subprocess.PIPE)
         seen = b"".join(p.stdout.readline() for _ in range(2))
         time.sleep(0.5)
         os.kill(int(seen.split()[4]), signal.SIGKILL)
