@@ -361,7 +361,7 @@ static __always_inline void hugetlb_done(struct task_state *st)
 
 	if (!st->huge_pte)
 		return;
-	if (!st->huge_before) {
+	if (!read_memory || !st->huge_before) {
 		/* Where memory may not be read, success is the sign. */
 		pmd_mapped(st, !read_memory);
 		return;
