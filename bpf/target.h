@@ -24,7 +24,7 @@ const volatile bool read_memory;		/* bpf_probe_read_kernel() is permitted */
 const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
 const volatile bool swap_install_has_nr;	/* folio_add_anon_rmap_ptes() */
 const volatile bool have_insert_rmap;	/* INSERT_RMAP is attached */
-const volatile bool rmap_has_nr;	/* to folio_add_file_rmap_ptes(), not page_add_file_rmap() */
+const volatile bool rmap_has_nr;	/* folio_add_file_rmap_ptes(), not page_add_file_rmap() */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
