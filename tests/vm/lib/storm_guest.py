@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The storm's part inside a guest. Arguments: virtual CPUs, seconds of each storm."""
+import sys
+
+from robust_lib import REPORT, checked, completed, fault, left_behind, load, note, unlink, usage
+
+CPUS, SECONDS = sys.argv[1], sys.argv[2]
+
+
+def total(run, name, skip=()):
+    return sum(s["value"] for s in run["metrics"] if s["name"] == name and "value" in s and
+               not set(s.get("labels", {})) & {"vm_ops", "pid", "comm", "file", "map", "order"} and
+               s["labels"].get("reason") not in skip)
+
+
+def storm(options):
+    unlink(REPORT)
+    status, out, err = fault("--json", "-o", REPORT, *options, "--", "storm", "64", SECONDS)
+    if status or err:
+        return f"status {status}: {err}"
+    run = load()["runs"][0]
+    trust = run["trust"]
+    low, high = completed(run)
+    truth = usage(run)
+    lost = {p["event"]: p["misses"] for p in trust["probes"] if p.get("misses")}
+    unknown = any(p["misses"] is None for p in trust["probes"] if p.get("mechanism"))
+    note(f"{CPUS} CPUs {' '.join(options)}: {int(out)} rounds, [{low}, {high}] faults, rusage "
+         f"{truth}, lost {lost}, unmatched {trust['unmatched']}")
+    if not int(out) or truth < 1000:
+        return "there was no storm"
+    if trust["map_full"] or trust["events_lost"]:
+        return f"{trust['map_full']} map full, {trust['events_lost']} events lost"
+    # A fault that is not counted, or twice, is accounted for by a lost run, or not at all.
+    if not low <= truth <= high:
+        return f"rusage {truth} is not in [{low}, {high}], lost {lost}"
+    if not lost and not unknown and (low != truth or trust["unmatched"]):
+        return f"{low} of {truth} with nothing lost, {trust['unmatched']} unmatched"
+    attempts = total(run, "fault_attempts")
+    ended = sum(total(run, f"fault_{how}") for how in ("completed", "failed", "retried"))
+    ended += total(run, "fault_refused", ("vma_write_locked", "no_vma"))
+    slack = sum(lost.get(event, 0) for event in ("fault entry", "fault exit"))
+    if abs(attempts - ended) > slack and not unknown:
+        return f"{attempts} attempts, {ended} ends, {slack} runs lost"
+    return left_behind()
+
+
+for mode in ([], ["--exact"], ["--by", "pid"]):
+    @checked(f"64 threads on {CPUS} CPUs {' '.join(mode)}".rstrip())
+    def _(mode=mode):
+        return storm(mode)

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 600
+"""64 threads that fault, map, unmap, fork and read /proc, while they are observed.
+
+No splat and no stall (the VM's log is looked through), and every difference between
+what was counted and rusage is in the trust line. KERNEL and SECONDS may be given.
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import guest
+from guest import LIB, TMP
+
+kernel = sys.argv[1] if len(sys.argv) > 1 else "7.3"
+seconds = sys.argv[2] if len(sys.argv) > 2 else "7"
+
+guest.library()
+for program in ("robust", "storm"):
+    guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Werror")
+copies = [f"{TMP}/robust:/usr/bin/robust", f"{TMP}/storm:/usr/bin/storm",
+          f"{LIB}/observer.py:/root/observer.py"]
+for cpus in ("2", "4"):
+    guest.run(kernel, "storm_guest", (cpus, seconds), copies, ("--cpus", cpus))
+sys.exit(guest.finish())
