@@ -6,6 +6,7 @@
  */
 #include "paths.h"
 
+#include <sched.h>
 #include <sys/swap.h>
 
 static int control = -1, answer = -1;
@@ -188,11 +189,16 @@ static void swap_case(const char *name, size_t n, int flags, bool write)
 {
 	char *p = map(n * PAGE, flags | MAP_ANONYMOUS, -1);
 	uint64_t swapped, i;
+	cpu_set_t one;
 
+	/* Pages that wait in another CPU's batch for the LRU list would not be taken. */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one), "sched_setaffinity");
 	touch_all(p, n, true);
 	settle(p, n * PAGE);
 	/* What is still being written stays: ask again. */
-	for (i = 0; i < 20 && pagemap(p, n, PM_PRESENT); i++) {
+	for (i = 0; i < 300 && pagemap(p, n, PM_PRESENT); i++) {
 		CHECK(!madvise(p, n * PAGE, MADV_PAGEOUT), "MADV_PAGEOUT");
 		usleep(10000);
 	}
