@@ -205,7 +205,9 @@ def metrics_of(run):
     values, reasons = set(), {}
     for s in run["metrics"]:
         if "unavailable" in s:
-            reasons[s["name"]] = s["unavailable"]
+            # What costs something is measured when it is asked for.
+            if not s["unavailable"].startswith("only with "):
+                reasons[s["name"]] = s["unavailable"]
         else:
             values.add(s["name"])
     return values - set(reasons), reasons
