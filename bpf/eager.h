@@ -220,6 +220,7 @@ EXIT_BODY(REMAP_END)
 		insert_done(st, (u32)ret ? 0 : nr, 1, true);
 		return;
 	}
+	rss_unchanged(nr);	/* frames have no pages to count */
 	install(st, METHOD_EAGER, TRIGGER_MMAP, st->insert_backing, nr, false);
 	st->hold_ptes = 0;
 	slot = st->hold_slot;

@@ -11,6 +11,8 @@
 #include "shared.h"
 #include "target.h"
 #include "install.h"
+#include "rss.h"
+#include "teardown.h"
 #include "yield.h"
 #include "eager.h"
 
@@ -39,8 +41,6 @@ ENTRY_BODY(MAP_PAGES)
 ENTRY_PROGRAMS(MAP_PAGES)
 FENTRY(MAP_PAGES, 2)
 
-#define PTES_AT_ONCE	16
-
 /*
  * PTEs of the window that are present now. vmf->pte still points into the page
  * table, and a table is one page, so its start is the pointer's page.
@@ -48,32 +48,15 @@ FENTRY(MAP_PAGES, 2)
 static __always_inline u32 window_present(struct task_state *st)
 {
 	struct vm_fault *vmf = (void *)st->vmf;
-	u64 table, first, pages, pte[PTES_AT_ONCE];
-	u32 i, j, present = 0;
+	u64 table, first;
 
 	table = (u64)BPF_CORE_READ(vmf, pte);
 	if (!table)
 		return 0;
 	table &= ~((1ULL << page_shift) - 1);
 	first = (st->window_start >> page_shift) & ((1u << (page_shift - 3)) - 1);
-	pages = (st->window_end - st->window_start) >> page_shift;
-	for (i = 0; i < HIST_EXACT; i += PTES_AT_ONCE) {
-		if (i >= pages)
-			break;
-		if (bpf_probe_read_kernel(pte, sizeof(pte), (void *)(table + (first + i) * 8)))
-			break;
-		/*
-		 * Without branches, each of which would double the states that the
-		 * verifier follows: the top bits of v | -v and of k - pages tell
-		 * whether v is not 0 and k is in the window.
-		 */
-		for (j = 0; j < PTES_AT_ONCE; j++) {
-			u64 v = pte[j] & PTE_PRESENT;
-
-			present += ((v | -v) & ((u64)(i + j) - pages)) >> 63;
-		}
-	}
-	return present;
+	return read_ptes(table + first * 8,
+			 (st->window_end - st->window_start) >> page_shift).present;
 }
 
 EXIT_BODY(MAP_PAGES_END)
@@ -338,6 +321,7 @@ EXIT_BODY(FAULT_EXIT)
 		if (st->backing == BACKING_ANON && zero_page(st)) {
 			by_order(st, 1);
 			install_in_fault(st, METHOD_ZERO_PAGE, 1, !(have_pte_lock && read_memory));
+			rss_unchanged(1);
 		} else if (st->backing == BACKING_HUGETLB) {
 			hugetlb_done(st);
 		}

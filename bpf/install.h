@@ -94,12 +94,26 @@ static __always_inline bool reads_entry(const struct task_state *st)
 	       (st->backing == BACKING_ANON ? !st->write : st->backing >= BACKING_DEVICE);
 }
 
-EXIT_BODY(PTE_LOCK)
+/* Entries that are installed while the resident set stays as it was. */
+static __always_inline void rss_unchanged(u64 n)
+{
+	count(METRIC_PTES_RSS_UNCHANGED, slot_at(SLOT_BASE_NONE), n);
+}
+
+static __always_inline void zap_hold(struct task_state *st, u64 pte, u64 address);
+
+/* pte_offset_map_lock(mm, pmd, address, ...); the address is 0 where it is not seen. */
+static __always_inline void pte_locked(u64 ret, u64 address)
 {
 	struct task_state *st = state_find();
 
-	if (!st || !ret || !(st->active || st->insert_vma))
+	if (!st || !ret)
 		return;
+	if (!(st->active || st->insert_vma)) {
+		if (zap_scan && st->zap_end)
+			zap_hold(st, ret, address);
+		return;
+	}
 	close_hold(st);
 	st->locks++;
 	if (st->active && reads_entry(st)) {
@@ -109,7 +123,23 @@ EXIT_BODY(PTE_LOCK)
 		st->lock_empty |= !pte;
 	}
 }
-EXIT_PROGRAMS(PTE_LOCK)
+
+SEC("fexit")
+int PTE_LOCK__fexit(u64 *ctx)
+{
+	u64 ret = 0;
+
+	bpf_get_func_ret(ctx, &ret);
+	pte_locked(ret, ctx[2]);
+	return 0;
+}
+
+SEC("kretprobe")
+int PTE_LOCK__kretprobe(struct pt_regs *ctx)
+{
+	pte_locked(PT_REGS_RC(ctx), 0);
+	return 0;
+}
 
 /* A large folio may reach beyond the window. */
 static __always_inline void install_in_window(struct task_state *st, u64 start, u32 nr)
@@ -217,6 +247,8 @@ ENTRY_BODY(ANON_INSTALL)
 		return;
 	}
 	by_order(st, nr);
+	if ((st->paths & (PATH_WP | PATH_WP_ZERO)) == PATH_WP)
+		rss_unchanged(nr);
 	install_in_fault(st, st->paths & PATH_WP ? METHOD_COW :
 			     st->paths & PATH_SWAP ? METHOD_SWAP_IN :
 			     nr > 1 ? METHOD_LARGE_FOLIO : METHOD_PER_PAGE, nr, false);
@@ -230,12 +262,17 @@ static __always_inline void write_protected(struct task_state *st)
 	st->wp_locks = st->locks;
 }
 
+/* do_wp_page(vmf) */
 ENTRY_BODY(COW_FAULT)
 {
 	struct task_state *st = state_find();
+	struct vm_fault *vmf = (void *)a0;
 
 	if (st && st->active)
 		write_protected(st);
+	/* What is copied may be the zero page, which is resident nowhere. */
+	if (st && st->active && READ(vmf, orig_pte.pte) & PTE_SPECIAL)
+		st->paths |= PATH_WP_ZERO;
 }
 ENTRY_PROGRAMS(COW_FAULT)
 
@@ -315,6 +352,7 @@ EXIT_BODY(PFN_INSTALL)
 	if (seen && !st->lock_empty)
 		return;
 	st->lock_empty = 0;
+	rss_unchanged(1);
 	install_in_fault(st, METHOD_PER_PAGE, 1, !seen);
 }
 EXIT_PROGRAMS(PFN_INSTALL)
@@ -349,8 +387,10 @@ EXIT_BODY(PMD_ANON)
 {
 	struct task_state *st = state_find();
 
-	if (st && st->active && !(u32)ret && !st->write && !st->pmd)
+	if (st && st->active && !(u32)ret && !st->write && !st->pmd) {
 		pmd_mapped(st, true);
+		rss_unchanged(1u << pmd_order);
+	}
 }
 EXIT_PROGRAMS(PMD_ANON)
 

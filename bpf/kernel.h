@@ -13,6 +13,7 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+typedef __s32 s32;
 typedef __s64 s64;
 typedef _Bool bool;
 #define true 1
@@ -42,11 +43,58 @@ struct pt_regs;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct mm_struct;
+
+/* Before 6.2: what a thread has not added to its mm yet. */
+struct task_rss_stat {
+	int count[4];
+};
+
 struct task_struct {
+	unsigned int flags;
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;
 	u64 start_time;
+	struct mm_struct *mm;
+	struct task_rss_stat rss_stat;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct percpu_counter {
+	s64 count;
+	s32 *counters;
+};
+
+/* Before 6.2: rss_stat is of this type, a word for each. */
+struct mm_rss_stat {
+	s64 count[4];
+};
+
+struct mm_struct {
+	atomic_t mm_users;
+	struct task_struct *owner;
+	struct percpu_counter rss_stat[4];
+};
+
+struct mm_struct___old {
+	struct mm_rss_stat rss_stat;
+};
+
+struct zap_details {
+	bool skip_cows;
+};
+
+/* Before 7.1 the other way round. */
+struct zap_details___old {
+	bool even_cows;
+};
+
+struct bpf_iter__task {
+	struct task_struct *task;
 };
 
 struct seq_file;
@@ -118,6 +166,7 @@ struct vm_fault {
 	struct vm_area_struct *vma;
 	unsigned long pgoff;
 	unsigned long address;
+	pte_t orig_pte;
 	pte_t *pte;
 };
 
@@ -128,7 +177,10 @@ typedef struct {
 
 struct folio {
 	memdesc_flags_t flags;
+	atomic_t _mapcount;
 	unsigned long _flags_1;
+	atomic_t _large_mapcount;	/* since 6.10 */
+	atomic_t _entire_mapcount;
 };
 
 /* Before 6.18: a plain word; before 6.6 the order had a byte of its own. */
@@ -162,6 +214,13 @@ enum pageflags {
 	PG_head = 6,
 };
 
+enum scan_result {
+	SCAN_SUCCEED = 1,
+};
+
+/* Since 6.4, when the functions of userfaultfd lost their first argument, an mm. */
+typedef unsigned int uffd_flags_t;
+
 /* include/linux/mm_types.h: enum vm_fault_reason, the same in all releases. */
 #define VM_FAULT_ERROR		0x73	/* OOM, SIGBUS, HWPOISON, HWPOISON_LARGE, SIGSEGV */
 #define VM_FAULT_MAJOR		0x4
@@ -177,12 +236,19 @@ enum pageflags {
 #define FAULT_FLAG_VMA_LOCK	0x1000	/* since 6.4 */
 
 /* include/linux/mm.h: vm_flags. */
-/* The bit of a PTE that says present, or PROT_NONE (arch pgtable headers). */
+/*
+ * Bits of a PTE: present, or PROT_NONE; special, of which the kernel keeps no count,
+ * as the zero page and plain frames (arch pgtable headers).
+ */
 #if defined(__TARGET_ARCH_x86)
 #define PTE_PRESENT		0x101
+#define PTE_SPECIAL		0x200
 #else
 #define PTE_PRESENT		0x1
+#define PTE_SPECIAL		(1ULL << 56)
 #endif
+
+#define PF_KTHREAD		0x200000
 
 #define VM_SHARED		0x8
 #define VM_GROWSDOWN		0x100

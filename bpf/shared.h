@@ -34,6 +34,13 @@ struct task_mark {
 	unsigned char pad;
 };
 
+/* task_state.zap_rss: how much the resident set shrinks */
+enum zap_rss {
+	ZAP_RSS_NONE,		/* not, or it is not known */
+	ZAP_RSS_SEEN,		/* by what is found in the page tables */
+	ZAP_RSS_COUNTED,	/* by the counters before and after */
+};
+
 #define YIELD_TABLES	16384	/* page tables whose windows are followed at a time */
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX

@@ -29,6 +29,8 @@ const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
 const volatile __u32 yield_pages;	/* of a fault-around window that is only thought; 0: none */
+const volatile bool reconcile;			/* resident sets are read */
+const volatile bool zap_scan;			/* page tables are read before they are emptied */
 const volatile __u32 page_shift = 12;
 const volatile __u32 pmd_order = 9;
 
@@ -77,11 +79,24 @@ struct task_state {
 	u64 ops, ops_file;	/* the vm_ops and file that ops_backing is of */
 	u32 by_slot;		/* of the open label, from 1; 0: none */
 	u64 by_word[2];		/* it is the slot of these */
+	/* an address space or a part of it that is torn down */
+	u64 exit_mm, exit_start, munmap_start;
+	u64 zap_mm, zap_start, zap_end;		/* zap_end 0: none is */
+	u64 zap_table;
+	s64 zap_before;
+	u32 zap_present, zap_resident;
+	u8 zap_seen, zap_pmd, zap_rss, zap_backing;
+	/* work on an address space, maybe of somebody else */
+	u8 uffd_install, migrating;
+	u32 collapse_new;
+	u64 unuse_mm, unmap_folio;
+	s64 unuse_before, unmap_before;
 };
 
 #define PATH_WP		0x1	/* a write to what may not be written */
 #define PATH_SWAP	0x2	/* the PTE is neither empty nor present */
 #define PATH_NUMA	0x4	/* NUMA balancing had taken access away */
+#define PATH_WP_ZERO	0x8	/* ... and the PTE was of the zero page, or of a frame */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -430,6 +445,8 @@ static __always_inline struct task_state *state_get(void)
 	return st;
 }
 
+static __always_inline void fork_copied(struct task_struct *parent, struct task_struct *child);
+
 /*
  * task_newtask(task, clone_flags), in the parent before the child runs; unlike
  * sched_process_fork it sees io_uring's workers as well.
@@ -440,11 +457,14 @@ int FORK__tp_btf(u64 *ctx)
 	struct task_struct *parent = bpf_get_current_task_btf(), *child = (void *)ctx[0];
 	struct task_state *st;
 
-	if (observe_all)
+	if (observe_all) {
+		fork_copied(parent, child);
 		return 0;
+	}
 	st = bpf_task_storage_get(&tasks, parent, 0, 0);
 	if (!st || st->mark.role == ROLE_NONE || st->mark.alone)
 		return 0;
+	fork_copied(parent, child);
 	st = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (st)
 		st->mark.role = ROLE_TARGET;

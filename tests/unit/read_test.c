@@ -149,8 +149,8 @@ static void test_round_trip(void **state)
 static void test_same_report(void **state)
 {
 	static struct recording *(*const make[])(void) = {
-		make_lazy, make_eager, make_around, make_paths, make_thp, make_inferred,
-		make_misses, make_missing, make_empty, make_runs,
+		make_lazy, make_eager, make_around, make_paths, make_thp, make_resident,
+		make_inferred, make_misses, make_missing, make_empty, make_runs,
 	};
 	static const char *const by[] = { NULL, "backing", "method", "trigger", "vm_ops" };
 	size_t i, j;

@@ -125,6 +125,34 @@ static struct recording *make_thp(void)
 	return rec;
 }
 
+/* Grown by faults and by other ways, shrunk again, with something left over. */
+static struct recording *make_resident(void)
+{
+	struct recording *rec = new_recording("7.2.12-cloud-amd64", "none");
+	struct run *r = new_run(rec);
+
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 1024);
+	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 1022);
+	count(r, METRIC_FAULT_COMPLETED, "anon pmd access minor", 2);
+	count(r, METRIC_PMD_MAPS, "anon access", 2);
+	count(r, METRIC_PTES_INSTALLED, "anon per_page access", 1022);
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 1, 1022);
+	observe(r, METRIC_PTES_PER_FAULT, "anon per_page access", 1, 1022);
+	count(r, METRIC_PTES_RSS_UNCHANGED, "", 22);
+	count(r, METRIC_RSS_BEFORE, "", 100);
+	/* 100, and 1000 + 1024 of faults, 700 copied, less 1512, and 3 that nobody saw */
+	count(r, METRIC_RSS_AFTER, "", 1315);
+	count(r, METRIC_RSS_FORK_COPY, "", 700);
+	count(r, METRIC_RSS_ZAPPED, "", 1512);
+	count(r, METRIC_PAGES_MOVED, "", 64);
+	unavailable(r, METRIC_RSS_UFFD, "", "mfill_atomic_install_pte: no symbol");
+	count(r, METRIC_PTES_ZAPPED, "anon", 1000);
+	observe(r, METRIC_PTES_PER_ZAP_HOLD, "anon", 500, 2);
+	count(r, METRIC_PMDS_ZAPPED, "anon", 1);
+	observe(r, METRIC_MUNMAP_LATENCY, "", 1000, 2);
+	return rec;
+}
+
 static struct recording *make_inferred(void)
 {
 	struct recording *rec = new_recording("6.1.0-54-cloud-amd64", "tcg");

@@ -157,6 +157,11 @@ static void test_thp(void **state)
 	golden(make_thp(), "thp");
 }
 
+static void test_resident(void **state)
+{
+	golden(make_resident(), "resident");
+}
+
 static void test_inferred(void **state)
 {
 	golden(make_inferred(), "inferred");
@@ -339,7 +344,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_large),
 		cmocka_unit_test(test_runs),	 cmocka_unit_test(test_views),
 		cmocka_unit_test(test_write_errors), cmocka_unit_test(test_headlines),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_numbers),	 cmocka_unit_test(test_resident),
 	};
 
 	/* Times of day in the reports. */

@@ -28,6 +28,8 @@ static size_t raw_index(enum shape shape, const unsigned int *v)
 		return SLOT_BASE_OUTCOME + v[0] * OUTCOME_MAX + v[1];
 	case SHAPE_BACKING:
 		return SLOT_BASE_BACKING + v[0];
+	case SHAPE_NONE:
+		return SLOT_BASE_NONE;
 	case SHAPE_MAX:
 		break;
 	}
@@ -69,6 +71,7 @@ static void test_counts(void **state)
 	assert_int_equal(shape_slots(SHAPE_REFUSED), 11 * 5 + 1);
 	assert_int_equal(shape_slots(SHAPE_OUTCOME), 11 * 4);
 	assert_int_equal(shape_slots(SHAPE_BACKING), 11);
+	assert_int_equal(shape_slots(SHAPE_NONE), 1);
 }
 
 static bool occurs(enum shape shape, unsigned int a, unsigned int b, unsigned int c)
@@ -118,7 +121,7 @@ static void test_labels(void **state)
 	assert_string_equal(label_values(LABEL_REASON)[REASON_NO_MAP_PAGES], "no_map_pages");
 	for (shape = 0; shape < SHAPE_MAX; shape++) {
 		n = shape_labels(shape, &label);
-		assert_true(n >= 1 && n <= SHAPE_LABELS_MAX);
+		assert_true(n <= SHAPE_LABELS_MAX && (n || shape == SHAPE_NONE));
 		for (i = 0; i < n; i++)
 			assert_non_null(label_values(label[i]));
 	}

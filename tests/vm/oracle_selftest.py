@@ -35,6 +35,7 @@ def lazy_array():
         sample("fault_completed", dict(k, kind="minor"), N),
         sample("fault_refused", {"backing": "bpf_array", "reason": "no_map_pages"}, N),
         sample("ptes_installed", k, N),
+        sample("rss_before", {}, 7 * N), sample("rss_after", {}, 8 * N),
         batch("ptes_per_hold", k, [[1, 2, N]]), batch("ptes_per_fault", k, [[1, 2, N]]),
         batch("fault_latency", k, [[4096, 4608, N]], "ns"),
         batch("fault_attempt_latency", {"backing": "bpf_array", "outcome": "completed"},
@@ -133,6 +134,17 @@ for name, change in WRONG.items():
     bench, run = copy.deepcopy(good)
     change(bench, run)
     tap.result(f"refused: {name}", [] if judge(bench, run) else ["it passed"])
+
+for name, change in (("nothing", None),
+                     ("a page that nobody brought", edit("rss_after", value=8 * N + 1)),
+                     ("a page that is said to be unmapped", lambda b, r: r["metrics"].append(
+                         sample("rss_zapped", {}, 1)))):
+    bench, run = copy.deepcopy(good)
+    if change:
+        change(bench, run)
+    wrong = checks.reconciled(reports.Report([{"runs": [run]}]))
+    tap.result(f"what a resident set grew by: {name}",
+               wrong if not change else [] if wrong else ["it passed"])
 
 # By default, runs may be lost: then the truth must lie in the interval, no further.
 for name, change, passes in (

@@ -17,7 +17,7 @@
 #include "session/session.h"
 
 struct fault_options {
-	bool all, json, exact, yield;
+	bool all, json, exact, yield, reconcile;
 	struct option_list pids, tids;
 	const char *cgroup, *comm;
 	double duration, interval;
@@ -112,6 +112,7 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 		.report = print, .arg = &r,
 	};
 	struct plan_options po = { .exact = o->exact, .quick = true, .yield = o->yield,
+				   .reconcile = o->reconcile,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
 	struct session *s = NULL;
@@ -183,6 +184,8 @@ int cmd_fault(int argc, char **argv)
 		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" },
 		{ "yield", 0, OPT_FLAG, NULL,
 		  "what fault-around would gain, while it is off", &o.yield },
+		{ "reconcile", 0, OPT_FLAG, NULL,
+		  "what RSS grew by, munmap, exit, fork (starts slower)", &o.reconcile },
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
 		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",

@@ -18,7 +18,8 @@ static void symbols_text(const struct plan_event *pe, const struct event *e, cha
 	size_t n = 0;
 
 	if (e->point == POINT_NONE) {
-		snprintf(out, size, "bpf_probe_read_kernel");
+		snprintf(out, size, "%s", e->id == EVENT_MAP_PAGES_READ ?
+			 "bpf_probe_read_kernel" : "-");
 		return;
 	}
 	if (!pe->symbols) {
@@ -34,7 +35,7 @@ static const char *mechanism_text(const struct plan_event *pe, const struct even
 	if (pe->absent)
 		return "none here";
 	if (e->point == POINT_NONE)
-		return pe->mech == MECH_NONE ? "refused" : "permitted";
+		return pe->mech == MECH_NONE ? "refused" : "possible";
 	return mechanism_name(pe->mech, e->point) ?: "unavailable";
 }
 
@@ -129,7 +130,7 @@ static int ask_kernel(const char *kernel, bool exact)
 int cmd_probes(int argc, char **argv)
 {
 	const char *kernel = NULL;
-	struct plan_options po = { .yield = true };
+	struct plan_options po = { .yield = true, .reconcile = true };
 	const struct option_def defs[] = {
 		{ "btf", 0, OPT_STRING, "FILE", "BTF of another kernel (a vmlinux, or its raw BTF)",
 		  &po.btf },

@@ -9,7 +9,8 @@
  * events to the first one.
  *
  * X(id, name, point, how, need, exists, symbols, help)
- *   point  ENTRY or EXIT of the function, or TP: a BTF tracepoint
+ *   point  ENTRY or EXIT of the function, TP: a BTF tracepoint, ITER: a walk over
+ *          all tasks, or NONE: not a probe but what one can do
  *   how    FIRST or ALL of the symbols
  *   need   ESSENTIAL: without it nothing is observed; USEFUL: its metrics are
  *          unavailable without it; QUIET: what it tells is inferred instead; PART:
@@ -100,8 +101,57 @@
 	  "task_newtask", "a child of the target becomes a target")		\
 	X(YIELD_ZAP,	"zap of windows", ENTRY, FIRST,	ASKED, "",			\
 	  "unmap_page_range,__zap_vma_range", "pages are unmapped: for --yield only")	\
+	X(ZAP,		"zap",		ENTRY,	FIRST,	USEFUL, "",			\
+	  "unmap_page_range,__zap_vma_range", "page tables are emptied (7.1 renamed it)")	\
+	X(ZAP_END,	"zap end",	EXIT,	FIRST,	USEFUL, "",			\
+	  "unmap_page_range,__zap_vma_range", "... end")				\
+	X(ZAP_PMD,	"huge page zap", EXIT,	FIRST,	USEFUL, "",			\
+	  "zap_huge_pmd", "a huge page's entry is removed")				\
+	X(RMAP_PMD,	"huge page rmap", ENTRY, FIRST,	QUIET, "",			\
+	  "folio_remove_rmap_pmd", "... and was of a page (since 6.8)")		\
+	X(ZAP_HOLD,	"zap hold",	NONE,	FIRST,	USEFUL, "",			\
+	  "", "the address of a page-table lock, and the table read under it")	\
+	X(MUNMAP,	"munmap",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "__vm_munmap", "munmap(2) starts")						\
+	X(MUNMAP_END,	"munmap end",	EXIT,	FIRST,	USEFUL, "",			\
+	  "__vm_munmap", "... ends")							\
+	X(EXIT_MMAP,	"address space end", ENTRY, FIRST, USEFUL, "",			\
+	  "exit_mmap", "the last user of an address space is gone")			\
+	X(EXIT_MMAP_END, "address space gone", EXIT, FIRST, USEFUL, "",		\
+	  "exit_mmap", "... and it is torn down")					\
+	X(EXEC,		"exec",		TP,	FIRST,	USEFUL, "",			\
+	  "sched_process_exec", "a new address space")					\
+	X(RSS_WALK,	"resident sets", ITER,	FIRST,	USEFUL, "",			\
+	  "task", "the counters of all targets are read")				\
+	X(UFFD_INSTALL,	"UFFDIO_COPY",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "mfill_atomic_install_pte", "userfaultfd maps a page")			\
+	X(UFFD_INSTALL_END, "UFFDIO_COPY end", EXIT, FIRST, USEFUL, "",		\
+	  "mfill_atomic_install_pte", "... and whether it did")			\
+	X(UNUSE,	"swapoff",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "unuse_pte_range", "swapoff brings pages back")				\
+	X(UNUSE_END,	"swapoff end",	EXIT,	FIRST,	USEFUL, "",			\
+	  "unuse_pte_range", "... and how many")					\
+	X(COLLAPSE_SCAN, "collapse scan", TP,	FIRST,	USEFUL, "",			\
+	  "mm_collapse_huge_page_isolate", "how many holes a huge page will fill")	\
+	X(COLLAPSE,	"collapse",	TP,	FIRST,	USEFUL, "",			\
+	  "mm_collapse_huge_page", "pages become a huge page: khugepaged, MADV_COLLAPSE") \
+	X(MIGRATE,	"migration",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "remove_migration_pte", "a migrated folio is mapped again")			\
+	X(MIGRATE_PTE,	"migrated PTE",	TP,	FIRST,	USEFUL, "",			\
+	  "remove_migration_pte", "... one page of it")				\
+	X(MIGRATE_PMD,	"migrated PMD",	TP,	FIRST,	USEFUL, "",			\
+	  "remove_migration_pmd", "... a huge page of it")				\
+	X(UNMAP,	"reclaim",	ENTRY,	FIRST,	USEFUL, "",			\
+	  "try_to_unmap_one", "a folio is taken away from who maps it")		\
+	X(UNMAP_END,	"reclaim end",	EXIT,	FIRST,	USEFUL, "",			\
+	  "try_to_unmap_one", "... and how much of it was mapped")			\
+	X(MOVE_TABLES,	"mremap",	EXIT,	FIRST,	USEFUL, "",			\
+	  "move_page_tables", "page tables move, by mremap or exec")			\
 	X(MAP_PAGES_READ, "raw memory",	NONE,	FIRST,	USEFUL, "",			\
 	  "", "reading page tables: not under lockdown")
+
+/* These are for --reconcile only: nothing of them is loaded without it. */
+#define EVENT_RECONCILES(id)	((id) >= EVENT_ZAP && (id) <= EVENT_MOVE_TABLES)
 
 #define EVENT_ENUM(id, ...)	EVENT_##id,
 enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };

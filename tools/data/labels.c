@@ -47,6 +47,7 @@ static const struct {
 	[SHAPE_REFUSED]	  = { SLOT_BASE_REFUSED, 2, { LABEL_BACKING, LABEL_REASON } },
 	[SHAPE_OUTCOME]	  = { SLOT_BASE_OUTCOME, 2, { LABEL_BACKING, LABEL_OUTCOME } },
 	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
+	[SHAPE_NONE]	  = { SLOT_BASE_NONE, 0 },
 };
 
 #define M(x)	(1u << METHOD_##x)
@@ -135,6 +136,7 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 		return value[1] != REASON_NO_VMA || value[0] == BACKING_OTHER;
 	case SHAPE_OUTCOME:
 	case SHAPE_BACKING:
+	case SHAPE_NONE:
 		return true;
 	case SHAPE_MAX:
 		break;

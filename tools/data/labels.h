@@ -116,6 +116,7 @@ enum shape {
 	SHAPE_REFUSED,		/* backing, reason */
 	SHAPE_OUTCOME,		/* backing, outcome */
 	SHAPE_BACKING,		/* backing */
+	SHAPE_NONE,		/* one value */
 	SHAPE_MAX,
 };
 
@@ -130,7 +131,8 @@ enum slot_base {
 	SLOT_BASE_REFUSED	= SLOT_BASE_ATTEMPT + BACKING_MAX * TRIGGER_MAX,
 	SLOT_BASE_OUTCOME	= SLOT_BASE_REFUSED + BACKING_MAX * REASON_MAX,
 	SLOT_BASE_BACKING	= SLOT_BASE_OUTCOME + BACKING_MAX * OUTCOME_MAX,
-	SLOT_TOTAL		= SLOT_BASE_BACKING + BACKING_MAX,
+	SLOT_BASE_NONE		= SLOT_BASE_BACKING + BACKING_MAX,
+	SLOT_TOTAL		= SLOT_BASE_NONE + 1,
 };
 
 #define SLOT_NONE	0xffff	/* a combination that cannot occur */

@@ -44,6 +44,9 @@
 			 EV(EAGER_PAGES_END) | EV(INSERT_RMAP) | EV(REMAP) | \
 			 EV(REMAP_ACTION) | EV(REMAP_END))
 
+/* Address spaces that are observed, and their counters. */
+#define RESIDENT	(EV(RSS_WALK) | EV(MAP_PAGES_READ))
+
 #define METRICS(X)								\
 	X(FAULT_ATTEMPTS, "fault_attempts", FAULT, COUNTER, "calls", ATTEMPT,	\
 	  LOWER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY), NAMES_TRIGGER,	\
@@ -99,7 +102,58 @@
 	  "pages that fault-around would map besides those that fault (--yield)") \
 	X(FAULT_AROUND_TOUCHED, "fault_around_touched", FAULT, COUNTER, "pages", BACKING, \
 	  NEITHER, 1, 0, PAGES, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(YIELD_ZAP), 0, \
-	  "of these, those that were touched before they were unmapped (--yield)")
+	  "of these, those that were touched before they were unmapped (--yield)") \
+	X(PTES_RSS_UNCHANGED, "ptes_rss_unchanged", FAULT, COUNTER, "ptes", NONE,	\
+	  NEITHER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(COW_FAULT) | \
+	  EV(ANON_INSTALL) | EV(PTE_LOCK) | EV(PMD_ANON), 0,				\
+	  "of ptes_installed, those that left RSS as it was: zero page, copy of a page") \
+	X(RSS_BEFORE, "rss_before", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 0, 0, NONE, 3, RESIDENT, 0,		\
+	  "resident set of all targets when observing started")			\
+	X(RSS_AFTER, "rss_after", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 0, 0, NONE, 3, RESIDENT | EV(EXIT_MMAP) | EV(EXEC) | EV(FORK), 0,	\
+	  "the same when it ended, or before that at the end of each address space")	\
+	X(RSS_FORK_COPY, "rss_fork_copy", FAULT, COUNTER, "pages", NONE,		\
+	  LOWER, 1, 0, NONE, 3, EV(FORK) | RESIDENT, 0,	\
+	  "pages mapped into new address spaces by fork")				\
+	X(RSS_UFFD, "rss_uffd_copy", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 1, 0, NONE, 3, RESIDENT | EV(UFFD_INSTALL) | EV(UFFD_INSTALL_END), 0,	\
+	  "pages that UFFDIO_COPY or UFFDIO_CONTINUE mapped")				\
+	X(RSS_KHUGEPAGED, "rss_khugepaged", FAULT, COUNTER, "pages", NONE,		\
+	  NEITHER, 0, 0, NONE, 3, RESIDENT | EV(COLLAPSE_SCAN) | EV(COLLAPSE), 0,		\
+	  "holes that became pages when khugepaged or MADV_COLLAPSE made a huge page") \
+	X(RSS_SWAPOFF, "rss_swapoff", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 0, 0, NONE, 3, EV(UNUSE) | EV(UNUSE_END) | RESIDENT, 0,	\
+	  "pages that swapoff brought back")						\
+	X(RSS_ZAPPED, "rss_zapped", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 1, 0, NONE, 3, RESIDENT | EV(ZAP) | EV(ZAP_END) | EV(ZAP_PMD) | \
+	  EV(RMAP_PMD) | EV(PTE_LOCK), EV(EXIT_MMAP) | EV(EXIT_MMAP_END),	\
+	  "pages taken out of address spaces that live on (munmap, MADV_DONTNEED, ...)") \
+	X(RSS_UNMAPPED, "rss_unmapped", FAULT, COUNTER, "pages", NONE,		\
+	  LOWER, 0, 0, NONE, 3, RESIDENT | EV(UNMAP) | EV(UNMAP_END), 0,	\
+	  "pages taken away by reclaim, MADV_PAGEOUT, failing memory")		\
+	X(PAGES_MOVED, "pages_moved", FAULT, COUNTER, "pages", NONE,			\
+	  NEITHER, 1, 0, NONE, 3, EV(MOVE_TABLES), 0,					\
+	  "pages, present or not, of the ranges that mremap moved, and exec for its stack") \
+	X(PAGES_MIGRATED, "pages_migrated", FAULT, COUNTER, "pages", NONE,		\
+	  LOWER, 0, 0, NONE, 3, RESIDENT | EV(MIGRATE) | EV(MIGRATE_PTE) | \
+	  EV(MIGRATE_PMD), 0,							\
+	  "pages mapped again after migration, or when a large folio was split")	\
+	X(PTES_ZAPPED, "ptes_zapped", FAULT, COUNTER, "ptes", BACKING,		\
+	  NEITHER, 1, 0, NONE, 1, EV(ZAP) | EV(ZAP_END) | EV(PTE_LOCK) | EV(ZAP_HOLD), 0, \
+	  "page-table entries removed by munmap, exit, exec, madvise, truncation")	\
+	X(PTES_PER_ZAP_HOLD, "ptes_per_zap_hold", FAULT, BATCH, "ptes", BACKING,	\
+	  HIGHER, 1, 0, NONE, 1, EV(ZAP) | EV(ZAP_END) | EV(PTE_LOCK) | EV(ZAP_HOLD), 0, \
+	  "PTEs removed per acquisition of the page-table lock that removed any")	\
+	X(PMDS_ZAPPED, "pmds_zapped", FAULT, COUNTER, "maps", BACKING,		\
+	  NEITHER, 1, 0, NONE, 1, EV(ZAP) | EV(ZAP_END) | EV(ZAP_PMD) | EV(ZAP_HOLD) | \
+	  EV(RMAP_PMD), 0, "huge pages removed whole")				\
+	X(MUNMAP_LATENCY, "munmap_latency", FAULT, TIME, "ns", NONE,			\
+	  LOWER, 0, 0, NONE, 3, EV(MUNMAP) | EV(MUNMAP_END), 0,			\
+	  "one munmap(2)")								\
+	X(EXIT_LATENCY, "exit_mmap_latency", FAULT, TIME, "ns", NONE,			\
+	  LOWER, 0, 0, NONE, 3, EV(EXIT_MMAP) | EV(EXIT_MMAP_END), 0,			\
+	  "tearing down one address space, at exit or exec")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };

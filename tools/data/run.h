@@ -38,7 +38,7 @@ enum label label_by_name(const char *name);	/* LABEL_MAX: there is none */
 
 #define SHAPE_LABELS_MAX	4	/* most labels of a shape: room for one combination */
 
-/* The ordered labels of a shape; returns their number (1..4). */
+/* The ordered labels of a shape; returns their number (0..4). */
 size_t shape_labels(enum shape shape, const enum label **labels);
 /* May this combination (one value per label of the shape) occur at all? */
 bool shape_can_occur(enum shape shape, const unsigned int *value);
@@ -48,7 +48,7 @@ void shape_combination(enum shape shape, size_t slot, unsigned int *value);
 /* Fill slot_of[SLOT_TOTAL] for the BPF side. */
 void shape_fill_slots(uint16_t *slot_of);
 
-enum event_point { POINT_ENTRY, POINT_EXIT, POINT_TP, POINT_NONE };
+enum event_point { POINT_ENTRY, POINT_EXIT, POINT_TP, POINT_ITER, POINT_NONE };
 enum event_how { HOW_FIRST, HOW_ALL };
 enum event_need { NEED_ESSENTIAL, NEED_USEFUL, NEED_QUIET, NEED_PART, NEED_ASKED };
 

@@ -476,7 +476,9 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 		fault_refusals(f, run, view);
 		fault_around(f, run, view);
 		fault_batches(f, run, view);
+		fault_teardown(f, run, view);
 		fault_latencies(f, run, view);
+		fault_resident(f, rec, run, view);
 		fputc('\n', f);
 		if (any_unavailable(run))
 			print_unavailable(f, run, view);

@@ -23,6 +23,9 @@ bool fault_refused_attempts(const struct run *run, const char *const *want, stru
 void fault_refusals(FILE *f, const struct run *run, const struct view *view);
 void fault_around(FILE *f, const struct run *run, const struct view *view);
 void fault_batches(FILE *f, const struct run *run, const struct view *view);
+void fault_teardown(FILE *f, const struct run *run, const struct view *view);
+void fault_resident(FILE *f, const struct recording *rec, const struct run *run,
+		    const struct view *view);
 void fault_latencies(FILE *f, const struct run *run, const struct view *view);
 
 /* One row's labels: the values that its samples must have, NULL for any. */

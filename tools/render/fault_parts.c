@@ -291,6 +291,15 @@ static void latency_cells(struct table *t, const struct hist *h, const struct to
 	}
 }
 
+/* Of whole calls, not of faults. */
+static const struct {
+	enum metric_id metric;
+	const char *name;
+} whole[] = {
+	{ METRIC_MUNMAP_LATENCY, "munmap" },
+	{ METRIC_EXIT_LATENCY, "address space torn down" },
+};
+
 static void latency_head(struct table *t, const char *title)
 {
 	table_cell(t, "%s", title);
@@ -310,7 +319,7 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 	struct total count;
 	struct hist h;
 	unsigned int flags;
-	size_t n, i, lines = 0, attempts;
+	size_t n, i, lines = 0, rows, attempts;
 
 	if (!fault_rows(run, view, &row, &n, &first, &second)) {
 		fputs("(no latencies: out of memory)\n", f);
@@ -331,7 +340,7 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 		latency_cells(&t, &h, &count);
 		lines++;
 	}
-	for (i = 0, attempts = lines; i < OUTCOME_MAX; i++) {
+	for (i = 0, rows = lines; i < OUTCOME_MAX; i++) {
 		want[LABEL_OUTCOME] = value_name(LABEL_OUTCOME, i);
 		if (!run_hist(run, METRIC_FAULT_ATTEMPT_LATENCY, want, &h, &flags, NULL) ||
 		    !h.count)
@@ -341,12 +350,21 @@ void fault_latencies(FILE *f, const struct run *run, const struct view *view)
 		latency_cells(&t, &h, &count);
 		lines++;
 	}
+	attempts = lines;
+	for (i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+		if (!run_hist(run, whole[i].metric, NULL, &h, &flags, NULL) || !h.count)
+			continue;
+		run_total(run, whole[i].metric, NULL, &count, NULL);
+		table_cell(&t, "%s", whole[i].name);
+		latency_cells(&t, &h, &count);
+		lines++;
+	}
 	if (lines) {
 		fputc('\n', f);
 		table_print(f, view, &t);
 	}
 	/* One attempt and no more is what a latency without attempts is of. */
-	if (lines > attempts)
+	if (attempts > rows)
 		fputs("attempts: of faults that took more than one, or failed\n", f);
 	table_free(&t);
 	free(row);

@@ -28,10 +28,15 @@ static void join_labels(const struct metric *m, const char *between, char *out, 
 	for (i = 0; i < n && len < size; i++)
 		len += snprintf(out + len, size - len, "%s%s", i ? between : "",
 				label_name(label[i]));
+	if (!n)
+		snprintf(out, size, "none");
 }
 
 static int finish(FILE *f)
 {
+	/* Why an earlier write failed is not kept: one more fails in the same way. */
+	if (ferror(f))
+		fputc('\n', f);
 	errno = 0;
 	if (fflush(f) || ferror(f))
 		return errno ? -errno : -EIO;

@@ -176,6 +176,11 @@ void counts_lap(struct counts *c)
 	memcpy(c->start.by, c->now.by, BY_SLOTS * BY_WORDS * sizeof(uint64_t));
 }
 
+void counts_carry(struct counts *c, enum metric_id metric, uint64_t n)
+{
+	c->start.counters[c->base[metric]] -= n;
+}
+
 uint64_t counts_trust(const struct counts *c, enum trust_counter which)
 {
 	return c->now.counters[which] - c->start.counters[which];
@@ -221,16 +226,17 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 	const char *const *methods = label_values(LABEL_METHOD), *method = s->label[LABEL_METHOD];
 
 	switch (m->id) {
-	case METRIC_FAULT_AROUND_ASKED:
 	case METRIC_FAULT_AROUND_MAPPED:
 	case METRIC_FAULT_AROUND_PRESENT:
 	case METRIC_FAULT_AROUND_EXTRA:
+	case METRIC_PTES_ZAPPED:
+	case METRIC_PTES_RSS_UNCHANGED:
 		return true;
 	case METRIC_PTES_INSTALLED:
 		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
 		       method != methods[METHOD_ZERO_PAGE];
 	default:
-		return false;
+		return !strcmp(m->unit, "pages");
 	}
 }
 

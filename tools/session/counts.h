@@ -23,6 +23,8 @@ void counts_free(struct counts *c);
 /* 0, or -1 after an error line. `observing`: programs may run meanwhile. */
 int counts_read(struct counts *c, bool observing);
 void counts_lap(struct counts *c);	/* count from what was read last */
+/* Count n of a metric without labels as if it came after that. */
+void counts_carry(struct counts *c, enum metric_id metric, uint64_t n);
 uint64_t counts_trust(const struct counts *c, enum trust_counter which);
 
 /*

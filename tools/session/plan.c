@@ -75,6 +75,8 @@ const char *mechanism_name(enum mechanism mech, enum event_point point)
 		return point == POINT_EXIT ? "kretprobe" : "kprobe";
 	case MECH_TP_BTF:
 		return "tp_btf";
+	case MECH_ITER:
+		return "iter";
 	default:
 		return NULL;
 	}
@@ -268,7 +270,8 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		}
 		return MECH_KPROBE;
 	}
-	if (p->opts->quick)
+	/* More arguments than some trampolines take: known to fail is tried at once. */
+	if (p->opts->quick && (p->lossless || id <= 0 || func_params(p->btf, id) <= 6))
 		return !p->lossless && id > 0 ? MECH_FENTRY : MECH_KPROBE;
 	if (!p->lossless && id > 0) {
 		if (!p->fentry[i])
@@ -307,6 +310,49 @@ static void plan_tracepoint(struct planner *p, const struct event *e, struct pla
 	snprintf(pe->symbol[0], sizeof(pe->symbol[0]), "%s", e->symbols);
 }
 
+/* A walk over all objects of a kind. */
+static void plan_iterator(struct planner *p, const struct event *e, struct plan_event *pe)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "bpf_iter_%s", e->symbols);
+	if (btf__find_by_name_kind(p->btf, name, BTF_KIND_FUNC) < 0) {
+		snprintf(pe->reason, sizeof(pe->reason), "no such iterator");
+		return;
+	}
+	/* The counters of an address space are spread over the CPUs since 6.2. */
+	if (btf__find_by_name_kind(p->btf, "mm_rss_stat", BTF_KIND_STRUCT) < 0 &&
+	    btf__find_by_name_kind(p->btf, "this_cpu_off", BTF_KIND_VAR) < 0) {
+		snprintf(pe->reason, sizeof(pe->reason), "no this_cpu_off in BTF");
+		return;
+	}
+	pe->mech = MECH_ITER;
+	pe->symbols = 1;
+	snprintf(pe->symbol[0], sizeof(pe->symbol[0]), "%s", e->symbols);
+}
+
+/*
+ * Not a probe of its own but what others can do: read memory that has no type; see
+ * at which address a page-table lock is taken, which only a trampoline does.
+ */
+static void plan_ability(const struct planner *p, const struct event *e, struct plan_event *pe)
+{
+	const struct plan_event *lock = &p->plan->event[EVENT_PTE_LOCK];
+
+	if (!p->plan->can_read)
+		snprintf(pe->reason, sizeof(pe->reason), "lockdown forbids reading memory");
+	else if (e->id == EVENT_ZAP_HOLD && lock->mech == MECH_NONE)
+		snprintf(pe->reason, sizeof(pe->reason), "%.159s", lock->reason);
+	else if (e->id == EVENT_ZAP_HOLD && lock->mech != MECH_FENTRY)
+		snprintf(pe->reason, sizeof(pe->reason),
+			 "a kretprobe does not see the address that is locked");
+	else if (e->id == EVENT_ZAP_HOLD && p->plan->event[EVENT_RMAP_PMD].mech == MECH_NONE)
+		snprintf(pe->reason, sizeof(pe->reason), "%.159s",
+			 p->plan->event[EVENT_RMAP_PMD].reason);
+	else
+		pe->mech = MECH_FENTRY;
+}
+
 static void plan_one(struct planner *p, const struct event *e)
 {
 	struct plan_event *pe = &p->plan->event[e->id];
@@ -317,9 +363,11 @@ static void plan_one(struct planner *p, const struct event *e)
 		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
 		return;
 	}
-	if (e->need == NEED_ASKED && !p->opts->yield) {
-		pe->absent = true;
-		snprintf(pe->reason, sizeof(pe->reason), "only with --yield");
+	if ((e->need == NEED_ASKED && !p->opts->yield) ||
+	    (EVENT_RECONCILES(e->id) && !p->opts->reconcile)) {
+		pe->absent = pe->unasked = true;
+		snprintf(pe->reason, sizeof(pe->reason), "only with --%s",
+			 e->need == NEED_ASKED ? "yield" : "reconcile");
 		return;
 	}
 	if (e->id == EVENT_INSERT_RMAP && p->plan->can_read) {
@@ -333,11 +381,11 @@ static void plan_one(struct planner *p, const struct event *e)
 		return;
 	}
 	if (e->point == POINT_NONE) {
-		/* Not a probe of its own: a permission. */
-		if (!p->plan->can_read)
-			snprintf(pe->reason, sizeof(pe->reason), "lockdown forbids reading memory");
-		else
-			pe->mech = MECH_FENTRY;
+		plan_ability(p, e, pe);
+		return;
+	}
+	if (e->point == POINT_ITER) {
+		plan_iterator(p, e, pe);
 		return;
 	}
 	if (e->point == POINT_TP) {
@@ -377,7 +425,7 @@ static void collect_symbols(struct planner *p)
 	char *save, *s;
 
 	for (e = 0; e < EVENT_MAX; e++) {
-		if (events[e].point == POINT_NONE || events[e].point == POINT_TP)
+		if (events[e].point > POINT_EXIT)
 			continue;
 		snprintf(p->text[e], sizeof(p->text[e]), "%s", events[e].symbols);
 		for (s = strtok_r(p->text[e], ",", &save); s; s = strtok_r(NULL, ",", &save)) {
@@ -525,7 +573,7 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 
 	for (i = 0; i < EVENT_MAX; i++)
 		if (m->events & EVENT_BIT(i) && plan->event[i].mech == MECH_NONE &&
-		    (events[i].need == NEED_ASKED ||
+		    (plan->event[i].unasked || events[i].need == NEED_ASKED ||
 		     (events[i].need <= NEED_USEFUL && !plan->event[i].absent)))
 			return plan->event[i].reason;
 	return NULL;

@@ -13,12 +13,13 @@
 
 #define EVENT_SYMBOLS	3	/* most symbols that one event attaches to */
 
-enum mechanism { MECH_NONE, MECH_FENTRY, MECH_KPROBE, MECH_TP_BTF };
+enum mechanism { MECH_NONE, MECH_FENTRY, MECH_KPROBE, MECH_TP_BTF, MECH_ITER };
 
 struct plan_event {
 	enum mechanism mech;
 	unsigned int symbols;		/* chosen ones; 0 with MECH_NONE */
 	char symbol[EVENT_SYMBOLS][48];
+	bool unasked;			/* only with an option that was not given */
 	bool absent;			/* this kernel has no such events: nothing to see */
 	bool partial;			/* a copy of the function is not seen */
 	char reason[160];		/* MECH_NONE: why; else a caveat, or "" */
@@ -28,6 +29,7 @@ struct plan_options {
 	const char *btf;	/* NULL: the running kernel's */
 	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
 	bool yield;		/* follow what fault-around would gain */
+	bool reconcile;		/* what RSS grew by; teardown and fork */
 	bool exact;		/* only mechanisms without observed loss */
 	bool unforked;		/* no target's children are followed */
 	/*

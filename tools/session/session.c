@@ -15,6 +15,7 @@
 #include "fault.skel.h"
 #include "session/counts.h"
 #include "session/mark.h"
+#include "session/resident.h"
 #include "session/session.h"
 
 #define PROGRAMS_MAX	(EVENT_MAX * EVENT_SYMBOLS)
@@ -147,6 +148,8 @@ static void configure(struct session *s)
 	ro->have_pte_lock = plan->event[EVENT_PTE_LOCK].mech != MECH_NONE;
 	ro->swap_install_has_nr = !strcmp(plan->event[EVENT_SWAP_INSTALL].symbol[0],
 					  "folio_add_anon_rmap_ptes");
+	ro->reconcile = plan->event[EVENT_RSS_WALK].mech != MECH_NONE;
+	ro->zap_scan = plan->event[EVENT_ZAP_HOLD].mech != MECH_NONE;
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
 	ro->have_insert_rmap = plan->event[EVENT_INSERT_RMAP].mech != MECH_NONE;
 	ro->rmap_has_nr = !strcmp(plan->event[EVENT_INSERT_RMAP].symbol[0],
@@ -313,6 +316,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	s->plan = plan;
 	s->opts = *opts;
 	s->pidfd = -1;
+	resident_plan(plan, opts->target);
 	libbpf_set_print(log_print);
 	s->skel = fault__open();
 	if (!s->skel) {
@@ -394,9 +398,48 @@ void session_close(struct session *s)
 
 /* ---- running ---- */
 
+static bool observing(const struct session *s)
+{
+	return __atomic_load_n(&s->skel->bss->observing, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Add the resident sets of all targets to where they stood when observing started,
+ * or ended. Where that fails the plan says so: what grew is not known then.
+ */
+static void walk_resident(struct session *s, bool ends)
+{
+	struct attached *a = NULL;
+	char why[96];
+	size_t i;
+	int e;
+
+	for (i = 0; i < s->progs; i++)
+		if (s->prog[i].event == EVENT_RSS_WALK && s->prog[i].link)
+			a = &s->prog[i];
+	if (!a)
+		return;
+	s->skel->bss->rss_walk_ends = ends;
+	s->skel->bss->rss_walk_pages = 0;
+	s->skel->bss->rss_walk++;
+	e = resident_walk(bpf_link__fd(a->link));
+	if (!e)
+		return;
+	snprintf(why, sizeof(why), "no walk over the tasks: %s", strerror(-e));
+	resident_refuse(s->plan, why);
+	bpf_link__destroy(a->link);
+	a->link = NULL;
+}
+
 void session_observe(struct session *s, bool on)
 {
+	if (on == observing(s))
+		return;
+	if (!on)
+		walk_resident(s, true);
 	__atomic_store_n(&s->skel->bss->observing, on, __ATOMIC_SEQ_CST);
+	if (on)
+		walk_resident(s, false);
 }
 
 int session_adopt(struct session *s, bool on)
@@ -478,12 +521,12 @@ static void read_misses(struct session *s, uint64_t *misses)
  */
 static int read_all(struct session *s)
 {
-	bool observing = __atomic_load_n(&s->skel->bss->observing, __ATOMIC_SEQ_CST);
+	bool on = observing(s);
 
-	read_misses(s, observing ? s->misses_next : s->misses);
-	if (counts_read(s->counts, observing))
+	read_misses(s, on ? s->misses_next : s->misses);
+	if (counts_read(s->counts, on))
 		return -1;
-	read_misses(s, observing ? s->misses : s->misses_next);
+	read_misses(s, on ? s->misses : s->misses_next);
 	return 0;
 }
 
@@ -499,6 +542,9 @@ void session_lap(struct session *s)
 {
 	counts_lap(s->counts);
 	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
+	/* What was resident at the end of an interval is so at the start of the next. */
+	if (observing(s))
+		counts_carry(s->counts, METRIC_RSS_BEFORE, s->skel->bss->rss_walk_pages);
 }
 
 static int add_trust(struct session *s, struct run *run, uint64_t *lost)
@@ -552,6 +598,8 @@ int session_collect(struct session *s, struct run *run)
 {
 	uint64_t lost[EVENT_MAX] = { 0 };
 
+	if (observing(s))
+		walk_resident(s, true);
 	if (read_all(s))
 		return -1;
 	if (add_trust(s, run, lost))

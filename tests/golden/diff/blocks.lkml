@@ -12,5 +12,5 @@ verdict: held: all primary metrics are the same or better
        1.09s    -7.41%        1.01s  + wall_ns
 
 ! worse, + better, = same, ~ changed, ? cannot tell; * decides
-9 more say nothing new
+23 more say nothing new
 emulated CPU: times are for screening only

@@ -10,5 +10,5 @@ verdict: worse: fault_completed
            0         -         2048  ! fault_refused
 
 ! worse, + better, = same, ~ changed, ? cannot tell; * decides
-7 more say nothing new
+21 more say nothing new
 boots not interleaved

@@ -16,4 +16,4 @@ verdict: cannot tell: fault_completed: only one boot on each side: the unit
        1.23s    +0.00%        1.23s  ? wall_ns
 
 ! worse, + better, = same, ~ changed, ? cannot tell; * decides
-2 more say nothing new
+16 more say nothing new

@@ -13,6 +13,20 @@ verdict: worse: touch_ns
 32.8..36.9us         - 32.8..36.9us  ? fault_latency.p99
           16         -           16  ? ptes_per_hold.p50
           16         -           16  ? ptes_per_hold.p99
+         n/a         -          n/a  ? exit_mmap_latency
+         n/a         -          n/a  ? exit_mmap_latency.p50
+         n/a         -          n/a  ? exit_mmap_latency.p99
+         n/a         -          n/a  ? munmap_latency
+         n/a         -          n/a  ? munmap_latency.p50
+         n/a         -          n/a  ? munmap_latency.p99
+         n/a         -          n/a  ? pages_migrated
+         n/a         -          n/a  ? pages_moved
+         n/a         -          n/a  ? pmds_zapped
+         n/a         -          n/a  ? rss_before
+         n/a         -          n/a  ? rss_khugepaged
+         n/a         -          n/a  ? rss_swapoff
+         n/a         -          n/a  ? rss_uffd_copy
+         n/a         -          n/a  ? rss_unmapped
          136    +0.00%          136  = fault_completed
        10000    +0.00%        10000  = maxrss_kib
        252ms    +0.00%        252ms  = sys_ns

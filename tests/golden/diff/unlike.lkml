@@ -17,6 +17,6 @@ backing=anon:
            8    +0.00%            8  ? fault_completed
 
 ! worse, + better, = same, ~ changed, ? cannot tell; * decides
-8 more say nothing new
+22 more say nothing new
 boots not interleaved
 emulated CPU: times are for screening only
