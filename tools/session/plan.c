@@ -578,36 +578,3 @@ const char *plan_metric_missing(const struct plan *plan, const struct metric *m)
 			return plan->event[i].reason;
 	return NULL;
 }
-
-/* ---- storage ---- */
-
-void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
-		  unsigned int *times)
-{
-	unsigned int next[3] = { 0 };
-	size_t i;
-
-	for (i = 0; i < METRIC_MAX; i++) {
-		if (metrics[i].kind > KIND_BATCH)
-			continue;
-		base[i] = next[metrics[i].kind];
-		next[metrics[i].kind] += shape_slots(metrics[i].shape);
-	}
-	*counters = next[KIND_COUNTER];
-	*times = next[KIND_TIME];
-	*batches = next[KIND_BATCH];
-}
-
-void plan_memory(struct plan_memory *mem, bool by)
-{
-	uint32_t base[METRIC_MAX];
-	int cpus = libbpf_num_possible_cpus();
-
-	plan_storage(base, &mem->counters, &mem->batches, &mem->times);
-	mem->cpus = cpus > 0 ? cpus : 1;
-	mem->per_cpu = COUNTERS_MAX * sizeof(uint64_t) +
-		       mem->batches * sizeof(struct hist_batch) +
-		       mem->times * sizeof(struct hist_time) +
-		       (by ? BY_SLOTS : 1) * sizeof(struct by_counts);
-	mem->total = mem->per_cpu * mem->cpus;
-}

@@ -3,11 +3,12 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "session/resident.h"
 
-void resident_refuse(struct plan *plan, const char *why)
+static void resident_refuse(struct plan *plan, const char *why)
 {
 	struct plan_event *pe = &plan->event[EVENT_RSS_WALK];
 
@@ -30,18 +31,21 @@ void resident_plan(struct plan *plan, const struct target *t)
 			resident_refuse(plan, "a thread has no resident set of its own");
 }
 
-int resident_walk(int link_fd)
+int resident_walk(struct plan *plan, int link_fd)
 {
-	int fd = bpf_iter_create(link_fd), e = 0;
-	char none[64];
-	ssize_t n;
+	int fd = bpf_iter_create(link_fd), e = fd < 0 ? errno : 0;
+	char text[96];
+	ssize_t n = 0;
 
-	if (fd < 0)
-		return -errno;
-	while ((n = read(fd, none, sizeof(none))) > 0 || (n < 0 && errno == EINTR))
+	while (fd >= 0 && ((n = read(fd, text, sizeof(text))) > 0 || (n < 0 && errno == EINTR)))
 		;
 	if (n < 0)
-		e = -errno;
-	close(fd);
-	return e;
+		e = errno;
+	if (fd >= 0)
+		close(fd);
+	if (!e)
+		return 0;
+	snprintf(text, sizeof(text), "no walk over the tasks: %s", strerror(e));
+	resident_refuse(plan, text);
+	return -1;
 }

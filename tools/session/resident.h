@@ -7,9 +7,8 @@
 
 /* The plan says why, where the resident sets of these targets (NULL: none) are not known. */
 void resident_plan(struct plan *plan, const struct target *target);
-void resident_refuse(struct plan *plan, const char *why);
 
-/* Run the walk over all tasks of an iterator's link. Returns 0, or a negative errno. */
-int resident_walk(int link_fd);
+/* Run the walk of an iterator's link over all tasks. -1: not done, which the plan says. */
+int resident_walk(struct plan *plan, int link_fd);
 
 #endif

@@ -403,16 +403,11 @@ static bool observing(const struct session *s)
 	return __atomic_load_n(&s->skel->bss->observing, __ATOMIC_SEQ_CST);
 }
 
-/*
- * Add the resident sets of all targets to where they stood when observing started,
- * or ended. Where that fails the plan says so: what grew is not known then.
- */
+/* Add the resident sets of all targets to where they stood, or to where they end. */
 static void walk_resident(struct session *s, bool ends)
 {
 	struct attached *a = NULL;
-	char why[96];
 	size_t i;
-	int e;
 
 	for (i = 0; i < s->progs; i++)
 		if (s->prog[i].event == EVENT_RSS_WALK && s->prog[i].link)
@@ -422,11 +417,8 @@ static void walk_resident(struct session *s, bool ends)
 	s->skel->bss->rss_walk_ends = ends;
 	s->skel->bss->rss_walk_pages = 0;
 	s->skel->bss->rss_walk++;
-	e = resident_walk(bpf_link__fd(a->link));
-	if (!e)
+	if (!resident_walk(s->plan, bpf_link__fd(a->link)))
 		return;
-	snprintf(why, sizeof(why), "no walk over the tasks: %s", strerror(-e));
-	resident_refuse(s->plan, why);
 	bpf_link__destroy(a->link);
 	a->link = NULL;
 }
