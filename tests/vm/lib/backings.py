@@ -49,8 +49,8 @@ def check_by(tap, label, args, pattern, metric, wanted, program):
             continue
         sums = view if label in s.get("labels", {}) else plain
         value = s["value"] if "value" in s else s["sum"]
-        sums.setdefault(s["name"], {}).setdefault(s["labels"].get(label), 0)
-        sums[s["name"]][s["labels"].get(label)] += value
+        sums.setdefault(s["name"], {}).setdefault(s.get("labels", {}).get(label), 0)
+        sums[s["name"]][s.get("labels", {}).get(label)] += value
     for name, values in view.items():
         # Times are not kept by such a label.
         if not name.endswith("latency") and sum(values.values()) != sum(plain[name].values()):

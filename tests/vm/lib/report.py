@@ -75,7 +75,7 @@ class Report:
             if "unavailable" in s:
                 self.unavailable[name] = s["unavailable"]
                 continue
-            labels = tuple(s["labels"].get(k) for k in LABELS if k in s["labels"])
+            labels = tuple(s.get("labels", {}).get(k) for k in LABELS if k in s.get("labels", {}))
             if s.get("inferred"):
                 self.inferred.add((name, labels))
             if "buckets" in s:

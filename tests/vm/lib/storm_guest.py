@@ -10,7 +10,7 @@ CPUS, SECONDS = sys.argv[1], sys.argv[2]
 def total(run, name, skip=()):
     return sum(s["value"] for s in run["metrics"] if s["name"] == name and "value" in s and
                not set(s.get("labels", {})) & {"vm_ops", "pid", "comm", "file", "map", "order"} and
-               s["labels"].get("reason") not in skip)
+               s.get("labels", {}).get("reason") not in skip)
 
 
 def storm(options):
