@@ -86,8 +86,12 @@ static __noinline s64 mm_counters(u64 mm, u32 members)
 /* Sum of some counters of an address space, in pages. Needs read_memory. */
 static __always_inline s64 mm_members(u64 mm, u32 members)
 {
-	return bpf_core_type_exists(struct mm_rss_stat) ? mm_words(mm, members) :
-							  mm_counters(mm, members);
+	/*
+	 * Not whether the type of the words exists: for one that the kernel has not,
+	 * libbpf looks through the modules, which takes more than CAP_BPF.
+	 */
+	return bpf_core_field_exists(((struct task_struct *)0)->rss_stat) ?
+		       mm_words(mm, members) : mm_counters(mm, members);
 }
 
 static __always_inline u64 mm_rss(u64 mm)

@@ -6,8 +6,11 @@
 
 #include "session/kallsyms.h"
 
-/* Files of procfs ask for reads of 1 KiB each: some 10000 of them. */
-#define BUFFER	65536
+/*
+ * Files of procfs ask for reads of 1 KiB each: some 10000 of them. The C library
+ * takes the size of a buffer only together with the buffer.
+ */
+static char buffer[65536];
 
 /* "ffffffff81000000 T name\t[module]\n"; false at the end or on a damaged line. */
 static bool next_symbol(FILE *f, char **line, size_t *size, uint64_t *address, char **name)
@@ -51,7 +54,7 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
-	setvbuf(f, NULL, _IOFBF, BUFFER);
+	setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	while (next_symbol(f, &line, &size, &address, &name)) {
 		char suffix[64];
 
@@ -91,7 +94,7 @@ int kallsyms_names(const char *path, const uint64_t *address, char **name, size_
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
-	setvbuf(f, NULL, _IOFBF, BUFFER);
+	setvbuf(f, buffer, _IOFBF, sizeof(buffer));
 	while (next_symbol(f, &line, &size, &at, &symbol))
 		for (i = 0; i < n && at; i++)
 			if (address[i] == at && !name[i])
