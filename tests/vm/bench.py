@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 600
+# time-limit: 1200
 """The workloads are what they claim on every kernel of the matrix, without a tracer."""
 import json
 import os

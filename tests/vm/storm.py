@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 600
+# time-limit: 1200
 """64 threads that fault, map, unmap, fork and read /proc, while they are observed.
 
 No splat and no stall (the VM's log is looked through), and every difference between

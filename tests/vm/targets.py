@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 """Whom mmscope fault observes: -p, -t, --cgroup, --comm, namespaces, --by pid and comm."""
 import os
 import shutil
