@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 """mmscope audit on the four kernels: every object, against the kernel's memory by /proc/kcore.
 
 The oracle finds objects by their names and reads them without BPF; what a

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 #
 # Five boots each of 7.2, which populates a BPF array at mmap time, and of 7.3,
 # which does it fault by fault. One exact count decides; times are shown. The long

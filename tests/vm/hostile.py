@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1500
+# time-limit: 2400
 """Faults that never end, tracers of tracers, little privilege: mmscope fault stays right."""
 import os
 import shutil

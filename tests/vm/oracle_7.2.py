@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 """What mmscope fault counts on 7.2 is the truth: see lib/."""
 import os
 import sys

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 # needs: kernels, also: debug
 #
 # The kernels that are built: vanilla and patched boot, are what they say, have what the

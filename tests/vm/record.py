@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 """record on 6.1 and on 7.3; what 6.1 recorded is read here, without BPF, and on 7.3."""
 import json
 import os

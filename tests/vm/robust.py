@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1500
+# time-limit: 3000
 """mmscope fault misses nothing, survives signals, leaves nothing, and says what is wrong.
 
 The tests run inside a guest of each kernel (lib/robust_guest.py); this side

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1500
+# time-limit: 2400
 """Whom mmscope fault observes: -p, -t, --cgroup, --comm, namespaces, --by pid and comm."""
 import os
 import shutil

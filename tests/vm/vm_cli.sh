@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 900
+# time-limit: 1500
 # runs: alone
 #
 # mmscope vm on the command line: what goes in, what comes out, how it ends.

@@ -64,7 +64,7 @@ def library():
 
 def run(kernel, script, args=(), copies=(), vm=()):
     """The script in a guest; a line of JSON is a result, or a note."""
-    argv = [BINARY, "vm", "--kernel", kernel, "--timeout", "900", *vm]
+    argv = [BINARY, "vm", "--kernel", kernel, "--timeout", "1800", *vm]
     for copy in (PYTHON, f"{TMP}/library:{LIBRARY}", *copies,
                  *(f"{LIB}/{name}.py:/root/{name}.py" for name in (script, "robust_lib"))):
         argv += ["--copy", copy]
