@@ -15,5 +15,4 @@
 
 const struct event events[EVENT_MAX] = { EVENTS(ROW) };
 
-/* metrics.h names events as bits of 64. */
-_Static_assert(EVENT_MAX <= 64, "too many events for a bit mask");
+_Static_assert(EVENT_MAX <= 8 * sizeof(event_set), "too many events for a set");

@@ -156,6 +156,9 @@
 #define EVENT_ENUM(id, ...)	EVENT_##id,
 enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };
 
+/* Several events: EVENT_BIT() (metrics.h) of each. */
+typedef unsigned __int128 event_set;
+
 /* Their runs name not one event but all until their end: populating, mapping. */
 #define EVENTS_OF_SCOPE	(EVENT_BIT(EVENT_POPULATE) | EVENT_BIT(EVENT_POPULATE_END) |	\
 			 EVENT_BIT(EVENT_BPF_MMAP) | EVENT_BIT(EVENT_BPF_MMAP_END) |	\

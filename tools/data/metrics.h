@@ -24,7 +24,7 @@
  *   named   further events that only tell its labels: a lost run of theirs leaves
  *           the sum right but may put a count under another label
  */
-#define EVENT_BIT(e)	(1ULL << (e))
+#define EVENT_BIT(e)	((event_set)1 << (e))
 #define EV(x)	EVENT_BIT(EVENT_##x)
 
 /* set_pte_range(), and its like for pages that no page cache has. */

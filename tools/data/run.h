@@ -24,7 +24,7 @@ struct metric {
 	bool exact, primary;
 	enum metric_align align;
 	unsigned int margin;	/* per cent */
-	uint64_t events, named;	/* bit EVENT_x */
+	event_set events, named;
 	const char *help;
 };
 
