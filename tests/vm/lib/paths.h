@@ -23,6 +23,7 @@
 #define HUGE		(2UL << 20)
 #define PM_PRESENT	(1ULL << 63)
 #define PM_SWAPPED	(1ULL << 62)
+#define PM_FRAME	((1ULL << 55) - 1)
 
 /* Ends with the line that the suite shows; 3: this kernel has no such thing. */
 #define DIE(status, ...)							\

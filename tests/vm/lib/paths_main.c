@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <sys/swap.h>
+#include <sys/uio.h>
 
 static int control = -1, answer = -1;
 static struct rusage before, after;
@@ -34,19 +35,34 @@ char *map_aligned(size_t len, size_t align, int flags)
 	return p;
 }
 
-uint64_t pagemap(const char *p, size_t n, uint64_t bits)
+static uint64_t pagemap_entry(const char *p)
 {
 	static int fd = -1;
-	uint64_t entry, found = 0;
-	size_t i;
+	uint64_t entry;
 
 	if (fd < 0)
 		fd = open("/proc/self/pagemap", O_RDONLY);
-	for (i = 0; i < n; i++) {
-		CHECK(pread(fd, &entry, 8, ((uintptr_t)p / PAGE + i) * 8) == 8, "pagemap");
-		found += !!(entry & bits);
-	}
+	CHECK(pread(fd, &entry, 8, (uintptr_t)p / PAGE * 8) == 8, "pagemap");
+	return entry;
+}
+
+uint64_t pagemap(const char *p, size_t n, uint64_t bits)
+{
+	uint64_t found = 0;
+
+	for (; n; n--, p += PAGE)
+		found += !!(pagemap_entry(p) & bits);
 	return found;
+}
+
+/* A page that waits in another CPU's batch for the LRU lists has one reference more. */
+static void on_one_cpu(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one), "sched_setaffinity");
 }
 
 static ssize_t slurp(const char *path)
@@ -189,12 +205,8 @@ static void swap_case(const char *name, size_t n, int flags, bool write)
 {
 	char *p = map(n * PAGE, flags | MAP_ANONYMOUS, -1);
 	uint64_t swapped, i;
-	cpu_set_t one;
 
-	/* Pages that wait in another CPU's batch for the LRU list would not be taken. */
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	CHECK(!sched_setaffinity(0, sizeof(one), &one), "sched_setaffinity");
+	on_one_cpu();
 	touch_all(p, n, true);
 	settle(p, n * PAGE);
 	/* What is still being written stays: ask again. */
@@ -213,17 +225,31 @@ static void swap_case(const char *name, size_t n, int flags, bool write)
 
 /* ---- write protection ---- */
 
-static void reuse_case(const char *name, size_t n)
+/* A page that somebody else still refers to is copied: which ones, their frames tell. */
+static void reuse_case(const char *name, size_t n, size_t held)
 {
-	char *p = map(n * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	static uint64_t frame[1024];
+	char *p = map(n * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1), more[64];
+	struct iovec pages = { p, held * PAGE };
+	size_t i, copied = 0;
+	int fds[2];
 
+	on_one_cpu();
 	touch_all(p, n, true);
 	fork_once();
+	CHECK(!pipe(fds), "pipe");
+	if (held)
+		CHECK(vmsplice(fds[1], &pages, 1, 0) == (ssize_t)pages.iov_len, "vmsplice");
 	settle(p, n * PAGE);
+	for (i = 0; i < n; i++)
+		CHECK(frame[i] = pagemap_entry(p + i * PAGE) & PM_FRAME, "frames");
 	region_begin();
 	touch_all(p, n, true);
 	region_end();
-	report(name, p, n, n, "");
+	for (i = 0; i < n; i++)
+		copied += (pagemap_entry(p + i * PAGE) & PM_FRAME) != frame[i];
+	snprintf(more, sizeof(more), ",\"held\":%zu,\"copied\":%zu", held, copied);
+	report(name, p, n, n, more);
 }
 
 static void zero_cow_case(const char *name, size_t n)
@@ -328,7 +354,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(name, "swap-shmem"))
 		swap_case(name, 300, MAP_SHARED, true);
 	else if (!strcmp(name, "reuse"))
-		reuse_case(name, 400);
+		reuse_case(name, 400, argc > 2 ? atoi(argv[2]) : 0);
 	else if (!strcmp(name, "zero-cow"))
 		zero_cow_case(name, 400);
 	else if (!strcmp(name, "mkwrite") || !strcmp(name, "mkwrite-mapped"))
