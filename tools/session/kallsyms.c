@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,17 @@
  */
 static char buffer[65536];
 
-/* "ffffffff81000000 T name\t[module]\n"; false at the end or on a damaged line. */
-static bool next_symbol(FILE *f, char **line, size_t *size, uint64_t *address, char **name)
+/*
+ * "ffffffff81000000 T name\t[module]\n"; false at the end. The line starts with the
+ * address, and is kept as text: few are ever asked for.
+ */
+static bool next_symbol(FILE *f, char **line, size_t *size, char **name)
 {
 	char *p;
 
 	while (getline(line, size, f) > 0) {
-		*address = strtoull(*line, &p, 16);
-		if (p == *line || p[0] != ' ' || !p[1] || p[2] != ' ')
+		p = strchr(*line, ' ');
+		if (!p || !isxdigit(**line) || !p[1] || p[2] != ' ')
 			continue;
 		*name = p + 3;
 		p[3 + strcspn(p + 3, "\t\n ")] = 0;
@@ -44,7 +48,6 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 {
 	char *line = NULL, *name, *dot;
 	size_t size = 0;
-	uint64_t address;
 	struct ksym *s;
 	bool any = false;
 	FILE *f;
@@ -55,7 +58,7 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 	if (!f)
 		return -1;
 	setvbuf(f, buffer, _IOFBF, sizeof(buffer));
-	while (next_symbol(f, &line, &size, &address, &name)) {
+	while (next_symbol(f, &line, &size, &name)) {
 		char suffix[64];
 
 		any = true;
@@ -71,7 +74,7 @@ int kallsyms_find(const char *path, struct ksym *sym, size_t n)
 			continue;
 		if (!dot) {
 			if (!s->exact++)
-				s->address = address;
+				s->address = strtoull(line, NULL, 16);
 		} else if (!strstr(suffix, ".cold")) {
 			if (!s->clones++)
 				snprintf(s->clone, sizeof(s->clone), "%.30s%.30s", name, suffix);
@@ -95,10 +98,12 @@ int kallsyms_names(const char *path, const uint64_t *address, char **name, size_
 	if (!f)
 		return -1;
 	setvbuf(f, buffer, _IOFBF, sizeof(buffer));
-	while (next_symbol(f, &line, &size, &at, &symbol))
+	while (next_symbol(f, &line, &size, &symbol)) {
+		at = strtoull(line, NULL, 16);
 		for (i = 0; i < n && at; i++)
 			if (address[i] == at && !name[i])
 				name[i] = strdup(symbol);
+	}
 	free(line);
 	fclose(f);
 	return 0;

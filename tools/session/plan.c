@@ -18,6 +18,7 @@
 #include "session/kallsyms.h"
 #include "session/learn.h"
 #include "session/limit.h"
+#include "session/names.h"
 #include "session/plan.h"
 
 static const char *const program_names[EVENT_MAX] = {
@@ -52,6 +53,7 @@ struct planner {
 	struct plan *plan;
 	const struct plan_options *opts;
 	struct btf *btf;
+	struct names *names;	/* of btf */
 	struct ksym sym[SYMBOLS_MAX];
 	size_t syms;
 	bool have_kallsyms;
@@ -225,8 +227,8 @@ static bool kernel_has(const struct planner *p, const char *what)
 		return true;
 	snprintf(name, sizeof(name), "%.*s", len, what);
 	if (what[len] == '(')
-		return btf__find_by_name_kind(p->btf, name, BTF_KIND_FUNC) > 0;
-	id = btf__find_by_name_kind(p->btf, name, BTF_KIND_STRUCT);
+		return names_find(p->names, name, BTF_KIND_FUNC) > 0;
+	id = names_find(p->names, name, BTF_KIND_STRUCT);
 	while (id > 0 && what[len]) {
 		what += len + 1;
 		len = strcspn(what, ".");
@@ -243,7 +245,7 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 {
 	struct ksym *k = ksym_get(p->sym, p->syms, symbol);
 	size_t i = k - p->sym;
-	int id = btf__find_by_name_kind(p->btf, symbol, BTF_KIND_FUNC);
+	int id = names_find(p->names, symbol, BTF_KIND_FUNC);
 	char why[96];
 
 	*reason = 0;
@@ -251,7 +253,7 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		snprintf(reason, size, "only as %s: the compiler changed its arguments", k->clone);
 		return MECH_NONE;
 	}
-	if (p->have_kallsyms ? !k->exact : id < 0) {
+	if (p->have_kallsyms ? !k->exact : !id) {
 		snprintf(reason, size, "no symbol: inlined or not built");
 		return MECH_NONE;
 	}
@@ -301,7 +303,7 @@ static void plan_tracepoint(struct planner *p, const struct event *e, struct pla
 	char name[96];
 
 	snprintf(name, sizeof(name), "btf_trace_%s", e->symbols);
-	if (btf__find_by_name_kind(p->btf, name, BTF_KIND_TYPEDEF) < 0) {
+	if (!names_find(p->names, name, BTF_KIND_TYPEDEF)) {
 		snprintf(pe->reason, sizeof(pe->reason), "no such tracepoint");
 		return;
 	}
@@ -316,13 +318,13 @@ static void plan_iterator(struct planner *p, const struct event *e, struct plan_
 	char name[96];
 
 	snprintf(name, sizeof(name), "bpf_iter_%s", e->symbols);
-	if (btf__find_by_name_kind(p->btf, name, BTF_KIND_FUNC) < 0) {
+	if (!names_find(p->names, name, BTF_KIND_FUNC)) {
 		snprintf(pe->reason, sizeof(pe->reason), "no such iterator");
 		return;
 	}
 	/* The counters of an address space are spread over the CPUs since 6.2. */
-	if (btf__find_by_name_kind(p->btf, "mm_rss_stat", BTF_KIND_STRUCT) < 0 &&
-	    btf__find_by_name_kind(p->btf, "this_cpu_off", BTF_KIND_VAR) < 0) {
+	if (!names_find(p->names, "mm_rss_stat", BTF_KIND_STRUCT) &&
+	    !names_find(p->names, "this_cpu_off", BTF_KIND_VAR)) {
 		snprintf(pe->reason, sizeof(pe->reason), "no this_cpu_off in BTF");
 		return;
 	}
@@ -515,6 +517,11 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 		goto cleanup;
 	}
 
+	p->names = names_make(p->btf);
+	if (!p->names) {
+		err("plan", "out of memory");
+		goto cleanup;
+	}
 	collect_symbols(p);
 	if (kallsyms) {
 		if (!kallsyms_find(kallsyms, p->sym, p->syms)) {
@@ -532,7 +539,7 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	p->lossless = opts->exact && kernel_has(p, "bpf_link_info.perf_event.kprobe.missed");
 
 	if (plan->live) {
-		id = btf__find_by_name_kind(p->btf, "handle_mm_fault", BTF_KIND_FUNC);
+		id = names_find(p->names, "handle_mm_fault", BTF_KIND_FUNC);
 		probe = id > 0 ? try_fentry(id) : 0;
 		if (probe == -EPERM || probe == -EACCES) {
 			refuse_all(plan, geteuid() ?
@@ -549,6 +556,7 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 	ret = 0;
 
 cleanup:
+	names_free(p->names);
 	btf__free(p->btf);
 	free(p);
 	return ret;
