@@ -225,19 +225,9 @@ static bool is_sum(const struct metric *m, const struct sample *s)
 {
 	const char *const *methods = label_values(LABEL_METHOD), *method = s->label[LABEL_METHOD];
 
-	switch (m->id) {
-	case METRIC_FAULT_AROUND_MAPPED:
-	case METRIC_FAULT_AROUND_PRESENT:
-	case METRIC_FAULT_AROUND_EXTRA:
-	case METRIC_PTES_ZAPPED:
-	case METRIC_PTES_RSS_UNCHANGED:
-		return true;
-	case METRIC_PTES_INSTALLED:
-		return method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
-		       method != methods[METHOD_ZERO_PAGE];
-	default:
-		return !strcmp(m->unit, "pages");
-	}
+	return (!strcmp(m->unit, "pages") || !strcmp(m->unit, "ptes")) &&
+	       method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
+	       method != methods[METHOD_ZERO_PAGE];
 }
 
 /*
@@ -338,8 +328,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	if (inferred)
 		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {
-		/* Any method may be behind it: a lost run may hide more than one. */
-		bool sums = m->id == METRIC_PTES_INSTALLED || is_sum(m, s);
+		bool sums = is_sum(m, s);
 
 		if (missed->all_moved || lost > LOST_MAX || (lost && sums))
 			s->flags |= SAMPLE_LOWER_BOUND;

@@ -164,23 +164,11 @@ int workload_arraymap(int argc, char **argv)
 		.about = "Map a BPF array, touch its pages, each once, and unmap it.",
 		.defs = defs,
 	};
-	bool dashes;
-	int rest, ret;
+	int ret;
 
 	bench_init(b, "arraymap");
-	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
-	case OPTIONS_HELP:
-		return EXIT_OK;
-	case OPTIONS_BAD:
-		return EXIT_USAGE;
-	case OPTIONS_OK:
-		break;
-	}
-	err_json(b->json);
-	if (rest < argc) {
-		err("%s", "bench arraymap takes no arguments", argv[rest]);
-		return EXIT_USAGE;
-	}
+	if (!bench_options(b, &set, argc, argv, &ret))
+		return ret;
 	if (bench_check_size("--size", a.size))
 		return EXIT_USAGE;
 	a.write = !strcmp(a.touch, "write");

@@ -132,23 +132,11 @@ int workload_io_uring(int argc, char **argv)
 		.about = "Set up an io_uring, map it, read its pages, each once, and unmap it.",
 		.defs = defs,
 	};
-	bool dashes;
-	int rest, ret;
+	int ret;
 
 	bench_init(b, "io_uring");
-	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
-	case OPTIONS_HELP:
-		return EXIT_OK;
-	case OPTIONS_BAD:
-		return EXIT_USAGE;
-	case OPTIONS_OK:
-		break;
-	}
-	err_json(b->json);
-	if (rest < argc) {
-		err("%s", "bench io_uring takes no arguments", argv[rest]);
-		return EXIT_USAGE;
-	}
+	if (!bench_options(b, &set, argc, argv, &ret))
+		return ret;
 	bench_param_number(b, "entries", r.full_entries);
 	ret = bench_measure(b, &ops, &r);
 	b->pages = b->map_pages = r.pages;

@@ -23,6 +23,29 @@ void bench_init(struct bench *b, const char *name)
 	*b = (struct bench){ .name = name, .repeats = BENCH_REPEATS };
 }
 
+bool bench_options(struct bench *b, const struct option_set *set, int argc, char **argv,
+		   int *status)
+{
+	bool dashes;
+	int rest;
+
+	*status = EXIT_USAGE;
+	switch (options_parse(set, argc, argv, &rest, &dashes)) {
+	case OPTIONS_HELP:
+		*status = EXIT_OK;
+		return false;
+	case OPTIONS_BAD:
+		return false;
+	case OPTIONS_OK:
+		break;
+	}
+	err_json(b->json);
+	if (rest == argc)
+		return true;
+	err("%s", "bench %s takes no arguments", argv[rest], b->name);
+	return false;
+}
+
 void bench_param_text(struct bench *b, const char *key, const char *text)
 {
 	b->param[b->nparams++] = (struct bench_param){ key, text, 0 };

@@ -82,23 +82,11 @@ int workload_ringbuf(int argc, char **argv)
 		.about = "Map a BPF ring buffer, read its pages, each once, and unmap it.",
 		.defs = defs,
 	};
-	bool dashes;
-	int rest, ret;
+	int ret;
 
 	bench_init(b, "ringbuf");
-	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
-	case OPTIONS_HELP:
-		return EXIT_OK;
-	case OPTIONS_BAD:
-		return EXIT_USAGE;
-	case OPTIONS_OK:
-		break;
-	}
-	err_json(b->json);
-	if (rest < argc) {
-		err("%s", "bench ringbuf takes no arguments", argv[rest]);
-		return EXIT_USAGE;
-	}
+	if (!bench_options(b, &set, argc, argv, &ret))
+		return ret;
 	if (bench_check_size("--size", r.full_size))
 		return EXIT_USAGE;
 	if (r.full_size & (r.full_size - 1)) {

@@ -166,22 +166,10 @@ static int parse(struct touch *t, int argc, char **argv)
 		.about = "Map memory, touch its pages, each once, and unmap it.",
 		.defs = defs,
 	};
-	bool dashes;
-	int rest;
+	int status;
 
-	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
-	case OPTIONS_HELP:
-		return -1;
-	case OPTIONS_BAD:
-		return EXIT_USAGE;
-	case OPTIONS_OK:
-		break;
-	}
-	err_json(t->bench.json);
-	if (rest < argc) {
-		err("%s", "bench touch takes no arguments", argv[rest]);
-		return EXIT_USAGE;
-	}
+	if (!bench_options(&t->bench, &set, argc, argv, &status))
+		return status ?: -1;
 	if (bench_check_size("--size", t->size) || parse_pattern(t))
 		return EXIT_USAGE;
 	t->in_file = !strncmp(t->backing, "file", 4);

@@ -96,6 +96,13 @@ struct lap_ops {
 
 /* Start with the defaults of the common options. */
 void bench_init(struct bench *b, const char *name);
+/*
+ * Parse the command line of a workload that takes no arguments; set->defs point into
+ * `b` and where else the workload keeps them. False: that was all (--help, or a wrong
+ * line, which has been said), and *status is what to exit with.
+ */
+bool bench_options(struct bench *b, const struct option_set *set, int argc, char **argv,
+		   int *status);
 void bench_param_text(struct bench *b, const char *key, const char *text);
 void bench_param_number(struct bench *b, const char *key, uint64_t number);
 
