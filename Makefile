@@ -137,11 +137,13 @@ check:
 check-debug:
 	$(Q)tools/setup.sh test
 	$(Q)$(MAKE) all
-	$(Q)tests/run --build $(B) --debug $(J:%=-j%) $(T)
+	$(Q)tests/run --build $(B) --debug $(J:%=-j%) \
+		$(if $(T),$(T),--command "make check-debug" --results docs/results/debug.md)
 
 check-long:
 	$(Q)tools/setup.sh long
-	$(Q)tests/run --build $(B) $(or $(T),long)
+	$(Q)tests/run --build $(B) $(J:%=-j%) \
+		$(if $(T),$(T),--command "make check-long" --results docs/results/long.md long)
 
 # Dated, with its kernels; commit what it writes.
 table-arraymap: all

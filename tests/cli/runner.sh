@@ -232,6 +232,17 @@ suite
 check 'all kinds but the long ones run' counts 0 3 0 0
 suite long
 check 'the long ones run when named' counts 0 1 0 0
+printf 'echo not ok 1 - bad\necho "ok 2 - less # SKIP no more"\n' >"$tests/long/c.sh"
+suite --results "$TMPDIR/kept" --command 'make it' long
+kept()
+{
+	sed -n 1p "$TMPDIR/kept" | grep -qx '# `make it`' &&
+		sed -n 3p "$TMPDIR/kept" | grep -q "^$(date +%Y-)" &&
+		grep -q '^| long/c | 0 | 1 | 1 | 0.0 |$' "$TMPDIR/kept" &&
+		grep -qx -- '- long/c: bad' "$TMPDIR/kept" &&
+		grep -qx -- '- long/c: less: no more' "$TMPDIR/kept"
+}
+check 'a run to be kept is written down' kept
 suite cli/b
 check 'one suite by name' counts 0 1 0 0
 suite tests/cli/b.sh vm
