@@ -13,6 +13,7 @@ static const struct command commands[] = {
 	{ "record", cmd_record, "save what a command did, run by run" },
 	{ "report", cmd_report, "print what was saved, on any machine" },
 	{ "diff", cmd_diff, "compare two recordings, with a verdict" },
+	{ "ab", cmd_ab, "boot two kernels in turns, record, compare" },
 	{ "check", cmd_check, "hold expectations against a recording or a command" },
 	{ "probes", cmd_probes, "what can be observed on a kernel, and why not" },
 	{ "audit", cmd_audit, "which mappings of a kernel can never batch" },

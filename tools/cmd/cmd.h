@@ -11,6 +11,7 @@ struct command {
 	const char *summary;
 };
 
+int cmd_ab(int argc, char **argv);
 int cmd_audit(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -24,7 +24,7 @@
 
 struct record_options {
 	const char *output, *primary, *domains, *by;
-	uint64_t runs, warmup;
+	uint64_t runs, warmup, times;
 	double run_timeout, timeout;
 	bool append, exact;
 };
@@ -141,8 +141,7 @@ static int add_primary(struct recording *rec, const char *text, size_t len)
 	return 0;
 }
 
-/* Names apart by commas that are not inside braces. */
-static int parse_primary(struct recording *rec, const char *list)
+int record_primary(struct recording *rec, const char *list)
 {
 	size_t len;
 	bool inside;
@@ -160,6 +159,10 @@ static int parse_primary(struct recording *rec, const char *list)
 static void default_primary(struct recording *rec, unsigned int domains)
 {
 	size_t i;
+
+	/* Where nothing is observed there are times only. */
+	if (!domains)
+		rec->primary[rec->primaries++] = "wall_ns";
 
 	for (i = 0; i < METRIC_MAX && rec->primaries < PRIMARIES_MAX; i++)
 		if (metrics[i].primary && domains & (1u << metrics[i].domain))
@@ -323,6 +326,16 @@ cleanup:
 	return status;
 }
 
+int record_append(const char *path, struct recording *rec)
+{
+	const struct record_options o = { .append = true, .output = path, .primary = "" };
+	struct output out = { 0 };
+
+	if (output_open(&out, path, stdout))
+		return EXIT_USAGE;
+	return save(&o, &out, rec);
+}
+
 static int finish(const struct record_options *o, struct output *out, struct recording *rec,
 		  const struct series_result *r, int error)
 {
@@ -337,10 +350,10 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 	} else {
 		check_primaries(rec);
 		status = save(o, out, rec) ?: error;
-		if (r->finished < o->runs && !status)
+		if (r->finished < o->runs + o->times && !status)
 			warn("record", "%s: %zu of %" PRIu64 " runs are in %s",
 			     r->signal ? "interrupted" : "the time limit came", r->finished,
-			     o->runs, place);
+			     o->runs + o->times, place);
 	}
 	if (status)
 		return status;
@@ -352,7 +365,7 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 static int run_record(const struct record_options *o, unsigned int domains, char **command)
 {
 	struct series_options so = {
-		.command = command, .runs = o->runs, .warmup = o->warmup,
+		.command = command, .runs = o->runs, .warmup = o->warmup, .times = o->times,
 		.run_timeout = o->run_timeout, .timeout = o->timeout, .exact = o->exact,
 		.by = o->by ? label_by_name(o->by) : 0, .stdout_to_stderr = !strcmp(o->output, "-"),
 		.progress = isatty(STDERR_FILENO),
@@ -369,10 +382,10 @@ static int run_record(const struct record_options *o, unsigned int domains, char
 	}
 	machine_read(&rec->machine);
 	status = EXIT_USAGE;
-	if (o->primary && parse_primary(rec, o->primary))
+	if (o->primary && record_primary(rec, o->primary))
 		goto cleanup;
 	if (!o->primary)
-		default_primary(rec, domains);
+		default_primary(rec, o->runs ? domains : 0);
 	/* What can be refused is refused before the work, not after it. */
 	if (o->append && exists(o->output)) {
 		old = recording_read(o->output);
@@ -400,7 +413,9 @@ int cmd_record(int argc, char **argv)
 		{ "output", 'o', OPT_STRING, "FILE", "where to save, - for standard output",
 		  &o.output },
 		{ "runs", 'n', OPT_COUNT, "RUNS", "how often to run the command (default 1)",
-		  &o.runs, .min = 1, .max = RUNS_MAX },
+		  &o.runs, .max = RUNS_MAX },
+		{ "times", 0, OPT_COUNT, "RUNS", "and without observation, for times", &o.times,
+		  .max = RUNS_MAX },
 		{ "warmup", 0, OPT_COUNT, "N", "runs before these that are not kept", &o.warmup,
 		  .max = RUNS_MAX },
 		{ "events", 'e', OPT_STRING, "DOMAINS", "what to observe (default fault)",
@@ -442,6 +457,10 @@ int cmd_record(int argc, char **argv)
 	}
 	if (!dashes) {
 		err("%s", "put -- before the command", argv[rest]);
+		return EXIT_USAGE;
+	}
+	if (!o.runs && !o.times) {
+		err("--runs", "'0' leaves nothing to run; with 0, --times says how often");
 		return EXIT_USAGE;
 	}
 	if (!o.output) {

@@ -6,14 +6,14 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/vm.h"
 #include "data/err.h"
 #include "vm/kernel.h"
 #include "vm/vm.h"
 
 #define MAX_CPUS 255
 
-/* N or N,max=M */
-static int parse_cpus(const char *arg, void *dest)
+int vm_parse_cpus(const char *arg, void *dest)
 {
 	const char *comma = strchrnul(arg, ',');
 	struct vm_cpus *cpus = dest;
@@ -37,6 +37,12 @@ bad:
 	return -1;
 }
 
+void vm_default_cpus(struct vm_options *opt)
+{
+	if (!opt->cpus.n)
+		opt->cpus = opt->icount ? (struct vm_cpus){ 1, 1 } : (struct vm_cpus){ 2, 2 };
+}
+
 static int print_source(void)
 {
 	char *dir;
@@ -55,30 +61,13 @@ int cmd_vm(int argc, char **argv)
 	const struct option_def defs[] = {
 		{ "kernel", 'k', OPT_STRING, "K", "6.1, ..., a version, vanilla, patched, a bzImage or a tree",
 		  .dest = &opt.kernel },
-		{ "tree", 0, OPT_STRING, "DIR", "mmscope's source, which has vanilla and patched",
-		  .dest = &opt.tree },
-		{ "cpus", 0, OPT_CALL, "N[,max=M]", "CPUs, and up to how many (default 2)",
-		  .dest = &opt.cpus, .parse = parse_cpus },
-		{ "memory", 'm', OPT_SIZE, "SIZE", "memory of the guest (default 1G)",
-		  .dest = &opt.memory, .min = 128 << 20, .max = 1ULL << 42 },
-		{ "numa", 0, OPT_COUNT, "N", "NUMA nodes, of equal size (default 1)",
-		  .dest = &opt.numa, .min = 1, .max = 64 },
-		{ "icount", 0, OPT_FLAG, NULL, "the guest's clock counts instructions (one CPU)",
-		  .dest = &opt.icount },
-		{ "append", 0, OPT_STRING, "STRING", "more of a kernel command line",
-		  .dest = &opt.append },
-		{ "copy", 0, OPT_LIST, "FILE[:DEST]", "file or directory to have in the guest",
-		  .dest = &opt.copy },
+		VM_OPTION_ROWS(opt),
 		{ "get", 0, OPT_LIST, "FILE[:LOCAL]", "file to bring back afterwards",
 		  .dest = &opt.get },
 		{ "disk", 0, OPT_LIST, "FILE", "disk image (raw): /dev/vda, ...",
 		  .dest = &opt.disk },
-		{ "module", 0, OPT_LIST, "NAME", "module to load, with its dependencies",
-		  .dest = &opt.module },
-		{ "env", 0, OPT_LIST, "NAME=VALUE", "environment of the command",
-		  .dest = &opt.env },
-		{ "timeout", 0, OPT_SECONDS, "SECONDS", "kill the guest if CMD takes longer",
-		  .dest = &opt.timeout },
+		{ "append", 0, OPT_STRING, "STRING", "more of a kernel command line",
+		  .dest = &opt.append },
 		{ "log", 0, OPT_STRING, "FILE", "keep the guest's console log there",
 		  .dest = &opt.log },
 		{ "source", 0, OPT_FLAG, NULL, "print where vanilla's source is; boot nothing",
@@ -104,8 +93,7 @@ int cmd_vm(int argc, char **argv)
 		ret = EXIT_USAGE;
 		goto cleanup;
 	}
-	if (!opt.cpus.n)
-		opt.cpus = opt.icount ? (struct vm_cpus){ 1, 1 } : (struct vm_cpus){ 2, 2 };
+	vm_default_cpus(&opt);
 	if (source) {
 		ret = print_source();
 	} else if (rest < argc && !dashes) {

@@ -276,12 +276,20 @@ static void no_value(struct evidence *e, const char *reason)
 		snprintf(e->unavailable, sizeof(e->unavailable), "%s", reason);
 }
 
+static bool tells(const struct quantity *q, const struct passes *passes, const struct run *run)
+{
+	bool metric = q->kind == QUANTITY_METRIC || q->kind == QUANTITY_PERCENTILE;
+
+	return pass_tells(passes, run, metric, q->kind == QUANTITY_VALUE || q->time);
+}
+
 int evidence_collect(const struct quantity *q, const struct recording *rec,
 		     const struct boots *boots, struct evidence *e)
 {
 	double *low = calloc(rec->runs + 1, sizeof(*low));
 	double *high = calloc(rec->runs + 1, sizeof(*high));
-	size_t boot, i = 0, n, empty = 0;
+	struct passes passes = recording_passes(rec);
+	size_t boot, i = 0, n, empty = 0, told = 0;
 	struct reading r;
 	int ret = -1;
 
@@ -293,7 +301,12 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 	ret = 0;
 	for (boot = 0; boot < boots->n; boot++) {
 		for (n = 0; i < rec->runs && boots->of_run[boots->order[i]] == boot; i++) {
-			switch (read_quantity(q, rec, rec->run[boots->order[i]], &r)) {
+			const struct run *run = rec->run[boots->order[i]];
+
+			if (!tells(q, &passes, run))
+				continue;
+			told++;
+			switch (read_quantity(q, rec, run, &r)) {
 			case EMPTY:
 				empty++;
 				continue;
@@ -318,7 +331,7 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 		e->low[e->boots] = reduce(q->reduce, low, n);
 		e->high[e->boots++] = reduce_high(q->reduce, high, n);
 	}
-	e->empty = empty == rec->runs;
+	e->empty = empty == told;
 	if (!e->empty && empty)
 		no_value(e, "there were no events in some of the runs");
 	if (!e->boots)

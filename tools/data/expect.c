@@ -178,6 +178,8 @@ static bool metric_term(struct judge *j, const struct run *run, const struct ter
 	const char *why = NULL;
 	uint64_t lost;
 
+	if (!run_observed(run))
+		return no_value(j, "%s: nothing was observed", t->metric->name);
 	if (t->metric->kind != KIND_COUNTER)
 		return hist_term(j, run, t, v);
 	if (!run_total(run, t->metric->id, t->want, &total, &why))
@@ -260,6 +262,7 @@ static struct interval median_interval(long double *low, long double *high, size
 static bool base_term(struct judge *j, const struct term *t, struct interval *v)
 {
 	const struct recording *base = j->base;
+	struct passes passes = recording_passes(base);
 	long double *low = calloc(base->runs, sizeof(*low));
 	long double *high = calloc(base->runs, sizeof(*high));
 	struct interval one;
@@ -270,12 +273,14 @@ static bool base_term(struct judge *j, const struct term *t, struct interval *v)
 	*v = (struct interval){ INFINITY, -INFINITY };
 	for (b = 0; b < j->base_boots.n && ok; b++) {
 		for (i = n = 0; i < base->runs && ok; i++) {
-			if (j->base_boots.of_run[i] != b)
+			if (j->base_boots.of_run[i] != b ||
+			    !pass_tells(&passes, base->run[i], true, false))
 				continue;
 			ok = term_of_run(j, base->run[i], t, &one);
 			low[n] = one.low;
 			high[n++] = one.high;
 		}
+		ok = ok && (n || no_value(j, "a boot of the base was not observed"));
 		if (!ok)
 			break;
 		one = median_interval(low, high, n);
@@ -410,6 +415,7 @@ static enum expect_verdict decide(enum compare_op op, struct interval v, struct 
 static int judge_boot(struct judge *j, size_t b, struct expect_boot *to)
 {
 	const struct recording *rec = j->rec;
+	struct passes passes = recording_passes(rec);
 	long double *v = calloc(4 * rec->runs, sizeof(*v)), *at[4];
 	struct interval value, bound;
 	size_t i, n = 0;
@@ -421,7 +427,8 @@ static int judge_boot(struct judge *j, size_t b, struct expect_boot *to)
 		at[i] = v + i * rec->runs;
 	*j->reason = 0;
 	for (i = 0; i < rec->runs && ok; i++) {
-		if (j->rec_boots.of_run[i] != b)
+		/* One run tells all that an expression names: one that was observed. */
+		if (j->rec_boots.of_run[i] != b || !pass_tells(&passes, rec->run[i], true, false))
 			continue;
 		ok = evaluate(j, rec->run[i], j->e->left, &value) &&
 		     evaluate(j, rec->run[i], j->e->right, &bound);
@@ -430,6 +437,7 @@ static int judge_boot(struct judge *j, size_t b, struct expect_boot *to)
 		at[2][n] = bound.low;
 		at[3][n++] = bound.high;
 	}
+	ok = ok && (n || no_value(j, "nothing was observed in this boot"));
 	*to = (struct expect_boot){ .runs = n, .verdict = EXPECT_SKIP };
 	if (ok) {
 		to->value = median_interval(at[0], at[1], n);

@@ -102,3 +102,26 @@ const char *recording_text(struct recording *rec, const char *text, size_t len)
 	}
 	return *slot;
 }
+
+struct passes recording_passes(const struct recording *rec)
+{
+	struct passes p = { false, false };
+	size_t i;
+
+	for (i = 0; i < rec->runs; i++) {
+		if (run_observed(rec->run[i]))
+			p.counts = true;
+		else
+			p.times = true;
+	}
+	return p;
+}
+
+bool pass_tells(const struct passes *p, const struct run *run, bool metric, bool time)
+{
+	if (!p->counts || !p->times)
+		return true;
+	if (metric)
+		return run_observed(run);
+	return !time || !run_observed(run);
+}

@@ -44,6 +44,11 @@ static void *grow(void *array, size_t n, size_t size)
 	return reallocarray(array, n ? 2 * n : 1, size);
 }
 
+bool run_observed(const struct run *run)
+{
+	return run->samples || run->trust.probes;
+}
+
 struct sample *run_add(struct run *run, enum metric_id metric)
 {
 	struct sample *s = grow(run->sample, run->samples, sizeof(*s));

@@ -133,6 +133,8 @@ struct run {
 
 struct run *run_new(void);
 void run_free(struct run *run);
+/* False of a run that no program looked at: it tells times, and counts nothing. */
+bool run_observed(const struct run *run);
 /* Append a zeroed sample; the pointer is valid until the next append. NULL: no memory. */
 struct sample *run_add(struct run *run, enum metric_id metric);
 /* Keep a copy of `text` for a sample's label; equal texts share one copy. */
@@ -214,6 +216,17 @@ void recording_free(struct recording *rec);
 const char *recording_text(struct recording *rec, const char *text, size_t len);
 /* Takes the run. -1: no memory, and the run is still the caller's. */
 int recording_add(struct recording *rec, struct run *run);
+/*
+ * Which runs tell what. Observing takes time: where a recording has runs that were
+ * not observed, too, what was measured in time comes from these, and counts from
+ * the others.
+ */
+struct passes {
+	bool counts, times;	/* there are observed runs, there are others */
+};
+struct passes recording_passes(const struct recording *rec);
+/* May this run tell a metric (or, with `time`, a time or a value of the command)? */
+bool pass_tells(const struct passes *p, const struct run *run, bool metric, bool time);
 /* Facts of the machine we run on; whatever cannot be read stays unknown. */
 void machine_read(struct machine *m);
 

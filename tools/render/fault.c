@@ -436,6 +436,8 @@ static void print_context(FILE *f, const struct recording *rec, const struct run
 	print_cut(f, view, line);
 }
 
+#define NOT_OBSERVED	"not observed: this run tells times only\n"
+
 /* The interval's place in time: local time of its start, and its length. */
 static void print_interval(FILE *f, const struct run *run)
 {
@@ -453,6 +455,10 @@ static void print_brief(FILE *f, const struct recording *rec, const struct run *
 			const struct view *view)
 {
 	print_interval(f, run);
+	if (!run_observed(run)) {
+		fputs(NOT_OBSERVED "\n", f);
+		return;
+	}
 	print_headline(f, run, view);
 	print_tables(f, run, view, false);
 	if (any_unavailable(run))
@@ -469,6 +475,9 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 	if (view->brief || rec->runs > 1) {
 		for (i = 0; i < rec->runs; i++)
 			print_brief(f, rec, rec->run[i], view);
+	} else if (run && !run_observed(run)) {
+		print_context(f, rec, run, view);
+		fputs(NOT_OBSERVED, f);
 	} else if (run) {
 		print_headline(f, run, view);
 		print_context(f, rec, run, view);

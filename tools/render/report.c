@@ -39,13 +39,16 @@ static void spread_of(const struct report_row *row, const struct recording *rec,
 		      const struct boots *boots, size_t b, double *low, double *high,
 		      struct spread *s)
 {
+	struct passes passes = recording_passes(rec);
+	bool time = row->value || row->form == FORM_TIME;
 	struct report_number number;
 	const char *reason;
 	size_t i;
 
 	*s = (struct spread){ .least = INFINITY, .most = -INFINITY };
 	for (i = 0; i < rec->runs; i++) {
-		if (boots->of_run[i] != b)
+		if (boots->of_run[i] != b ||
+		    !pass_tells(&passes, rec->run[i], row->metric, time))
 			continue;
 		if (!report_read(row, rec->run[i], &number, &reason)) {
 			s->reason = s->reason ? s->reason : reason;

@@ -25,6 +25,7 @@ struct series {
 	const struct series_options *opts;
 	struct series_result *result;
 	struct recording *rec;
+	struct plan plan;	/* the session's as long as it lives */
 	struct session *session;
 	double end;		/* on the monotonic clock; 0: no limit */
 	struct run *run;	/* the one that was reported last */
@@ -190,14 +191,14 @@ static int run_once(struct series *s, size_t number, bool *stop)
 	return 0;
 }
 
-static int run_all(struct series *s)
+/* Runs that are numbered from `first`; *stop is left alone unless there shall be no more. */
+static int run_all(struct series *s, size_t warmup, size_t runs, size_t first, bool *stop)
 {
 	const struct series_options *o = s->opts;
-	bool stop = false;
 	size_t i;
 	int e = 0;
 
-	for (i = 0; i < o->warmup + o->runs && !stop && !e; i++) {
+	for (i = 0; i < warmup + runs && !*stop && !e; i++) {
 		s->result->signal = observe_interrupted();
 		if (s->result->signal)
 			break;
@@ -205,47 +206,65 @@ static int run_all(struct series *s)
 			s->result->timed_out = true;
 			break;
 		}
-		if (o->progress && i < o->warmup)
-			fprintf(stderr, "mmscope: warm-up %zu of %zu\n", i + 1, o->warmup);
+		if (o->progress && i < warmup)
+			fprintf(stderr, "mmscope: warm-up %zu of %zu\n", i + 1, warmup);
 		else if (o->progress)
-			fprintf(stderr, "mmscope: run %zu of %zu\n", i - o->warmup + 1, o->runs);
-		e = run_once(s, i < o->warmup ? 0 : i - o->warmup + 1, &stop);
+			fprintf(stderr, "mmscope: run %zu of %zu\n", i - warmup + first,
+				o->runs + o->times);
+		e = run_once(s, i < warmup ? 0 : i - warmup + first, stop);
 		run_free(s->run);
 		s->run = NULL;
 	}
 	return e;
 }
 
+/* Load the programs; *s->session NULL with 0: interrupted. */
+static int open_session(struct series *s)
+{
+	struct session_options so = { .interrupted = observe_interrupted, .by = s->opts->by };
+	struct plan_options po = { .exact = s->opts->exact, .quick = true };
+	const char *why;
+
+	if (plan_make(&s->plan, &po))
+		return EXIT_INTERNAL;
+	if (!plan_essential(&s->plan, &why)) {
+		err("observe", "cannot observe here: %s; see mmscope probes", why);
+		return EXIT_UNOBSERVED;
+	}
+	s->session = session_open(&s->plan, &so);
+	if (s->session)
+		return 0;
+	s->result->signal = observe_interrupted();
+	if (s->result->signal)
+		return 0;
+	return plan_essential(&s->plan, &why) ? EXIT_INTERNAL : EXIT_UNOBSERVED;
+}
+
 int series_record(struct recording *rec, const struct series_options *opts,
 		  struct series_result *result)
 {
 	struct series s = { .opts = opts, .result = result, .rec = rec };
-	struct session_options so = { .interrupted = observe_interrupted,
-				      .by = opts->by };
-	struct plan_options po = { .exact = opts->exact, .quick = true };
-	struct plan plan;
-	const char *why;
-	int status;
+	size_t warmup = opts->warmup;
+	bool stop = false;
+	int status = 0;
 
 	memset(result, 0, sizeof(*result));
 	observe_prepare();
-	if (plan_make(&plan, &po))
-		return EXIT_INTERNAL;
-	if (!plan_essential(&plan, &why)) {
-		err("observe", "cannot observe here: %s; see mmscope probes", why);
-		return EXIT_UNOBSERVED;
-	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (opts->timeout)
 		s.end = now() + opts->timeout;
-	s.session = session_open(&plan, &so);
-	if (!s.session) {
-		result->signal = observe_interrupted();
-		if (result->signal)
-			return 0;
-		return plan_essential(&plan, &why) ? EXIT_INTERNAL : EXIT_UNOBSERVED;
+	if (opts->runs) {
+		status = open_session(&s);
+		if (status || result->signal)
+			return status;
+		status = run_all(&s, warmup, opts->runs, 1, &stop);
+		session_close(s.session);
+		s.session = NULL;
+		warmup = 0;
+		stop |= result->signal || result->timed_out;
 	}
-	status = run_all(&s);
-	session_close(s.session);
+	/* With nothing attached. */
+	if (!status && !stop)
+		status = run_all(&s, warmup, opts->times, opts->runs + 1, &stop);
 	return status;
 }

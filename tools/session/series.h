@@ -11,6 +11,7 @@
 struct series_options {
 	char **command;		/* NULL-terminated */
 	size_t runs, warmup;	/* warm-up runs are observed, too, and dropped */
+	size_t times;		/* runs after these that are not observed */
 	double run_timeout;	/* seconds of one run; 0: no limit */
 	double timeout;		/* seconds of all of them */
 	bool exact;
