@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154 # what comes from who reads it
 #
 # What kernel/build and kernel/source share: which kernel is meant, where the
 # source is, what the series make of it. The file is read, not run.
@@ -181,4 +181,74 @@ make_patched()
 			die "series $one conflicts with $foe: after it, $file does not apply to $path"
 	fi
 	die "series $one: $file does not apply to $path of $source_version"
+}
+
+# Configuring and building, of whoever sets: linux (the tree), source (where its Makefile's
+# date is from), objects (a directory for notes), log (a file), name and config.
+
+fragments()
+{
+	echo "$kernel/config/vm.config"
+	[ "$config" = plain ] || echo "$kernel/config/$config.config"
+}
+
+# The fragments as one: where both have an option, the last one counts.
+merged_config()
+{
+	# shellcheck disable=SC2046
+	awk '/^CONFIG_/ { split($0, part, "="); want[part[1]] = $0 }
+	     /^# CONFIG_[A-Za-z0-9_]* is not set$/ { want[$2] = $0 }
+	     END { for (o in want) print want[o] }' $(fragments) | sort
+}
+
+# run_make HOW ARGUMENTS; HOW is nothing, or for the background "exec setsid": $! is then
+# make itself, and the group of all that it starts.
+#
+# kbuild takes much from its environment: it gets nothing of ours, and no Rust, which shows
+# in the configuration if it is installed. Equal input gives an
+# equal kernel: no time of today, no name of this machine.
+run_make()
+{
+	how=$1
+	shift
+	$how env -i PATH="$PATH" HOME=/ LC_ALL=C TMPDIR="${TMPDIR:-/tmp}" \
+		KBUILD_BUILD_TIMESTAMP="$(date -u -r "$source/Makefile")" \
+		KBUILD_BUILD_USER=mmscope KBUILD_BUILD_HOST=mmscope KBUILD_BUILD_VERSION=1 \
+		KCONFIG_ALLCONFIG="$objects/fragments" LOCALVERSION="-mmscope-$name" \
+		make -C "$linux" -j"$(nproc)" RUSTC=false "$@" </dev/null
+}
+
+# The first line of the log that tells why.
+first_error()
+{
+	if grep -q 'No space left on device' "$log"; then
+		echo 'the disk is full'
+	else
+		# make's own words only if there are no others.
+		grep -v '^make' "$log" >"$log.other"
+		grep -m 1 -E '(^|[ :])([Ee]rror|ERROR|fatal error):|undefined reference' \
+			"$log.other" ||
+			grep -m 1 -E 'not found$|No such file' "$log.other" ||
+			grep -m 1 -F '***' "$log" || echo 'make failed without a reason'
+		rm -f "$log.other"
+	fi | sed "s|$linux/||g"
+}
+
+configure()
+{
+	merged_config >"$objects/fragments" || die "$objects: cannot be written"
+	run_make '' -s alldefconfig >"$log" 2>&1 ||
+		die "cannot be configured: $(first_error) ($log)"
+	while IFS= read -r line; do
+		case $line in
+		CONFIG_*) option=${line%%=*} ;;
+		*) option=${line#\# } option=${option%% *} ;;
+		esac
+		got=$(grep -E "^(# )?${option}[= ]" "$linux/.config")
+		[ "$line" != "$got" ] && [ "$line" != "# $option is not set$got" ] || continue
+		# shellcheck disable=SC2046
+		file=$(grep -lxF -e "$line" $(fragments) | tail -n 1)
+		die "$line (${file#"$tree"/}) is not in the final .config, which has" \
+			"${got:-nothing of it}: an option that it depends on or that selects it decides"
+	done <"$objects/fragments"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """mmscope record: what is refused before anything runs. tests/vm/record.py records."""
+import json
 import os
 import subprocess
 import sys
@@ -74,6 +75,27 @@ def main():
     other = os.path.join(TREE, "tests/golden/lazy.json")
     refused("appending to a file of another kernel", ["-o", other, "--append", *CMD], 2,
             b"of another kernel release")
+
+    # Runs that are not observed need nothing of a kernel.
+    plain = os.path.join(TMP, "plain.json")
+    done = record("-n", "0", "--times", "2", "-o", plain, "--", "true")
+    with open(plain, encoding="utf-8") as f:
+        data = json.load(f)
+    result("without observation: two runs, no metrics, wall_ns decides",
+           None if done.returncode == 0 and not done.stderr and data["primary"] == ["wall_ns"]
+           and [(r["metrics"], r["trust"]["probes"], r["wall_ns"] > 0) for r in data["runs"]]
+           == [([], [], True)] * 2 else (done, data))
+    done = subprocess.run([MMSCOPE, "report", "--run", "1", plain], capture_output=True,
+                          check=False)
+    result("its report says so, and counts nothing", None if done.returncode == 0
+           and done.stdout.endswith(b"not observed: this run tells times only\n")
+           and b"fault" not in done.stdout else done.stdout)
+    with open(os.path.join(TMP, "expect"), "w", encoding="utf-8") as f:
+        f.write("fault_completed == 0\n")
+    done = subprocess.run([MMSCOPE, "check", os.path.join(TMP, "expect"), plain],
+                          capture_output=True, check=False)
+    result("nothing observed is no zero", None if done.returncode == 125
+           and b"nothing was observed" in done.stdout else done)
 
     # Where nothing can be observed, nothing runs and nothing is written.
     done = record(*full, *CMD)

@@ -511,6 +511,46 @@ static void golden(const char *name, struct recording *a, struct recording *b, b
 	recording_free(b);
 }
 
+/* Observed runs and others in each boot: counts are of the former, times of the latter. */
+static void test_passes(void **state)
+{
+	struct recording *a = counts(100, false, 5), *b = counts(100, false, 5), *rec;
+	struct comparison *c;
+	size_t i, side, boots = a->runs;
+	struct run *r;
+
+	for (side = 0; side < 2; side++) {
+		rec = side ? b : a;
+		for (i = 0; i < boots; i++) {
+			/* What probes cost must not show. */
+			rec->run[i]->wall_ns = side ? 9000000 : 3000000;
+			assert_int_equal(run_add_value(rec->run[i], "touch", side ? 900 : 300, "us",
+						       true), 0);
+			r = run_new();
+			assert_non_null(r);
+			memcpy(r->boot_id, rec->run[i]->boot_id, sizeof(r->boot_id));
+			r->start_ns = rec->run[i]->start_ns + 1;
+			r->wall_ns = 2000000;
+			assert_int_equal(run_add_value(r, "touch", 200, "us", true), 0);
+			assert_int_equal(recording_add(rec, r), 0);
+			assert_false(run_observed(r));
+			assert_true(run_observed(rec->run[i]));
+		}
+	}
+	c = comparison_new(a, b, NULL);
+	assert_non_null(c);
+	assert_int_equal(c->base.runs, 2 * boots);
+	assert_true(item(c, "wall_ns")->base.median == 2000000);
+	assert_true(item(c, "wall_ns")->new.median == 2000000);
+	assert_true(item(c, "touch")->new.median == 200);
+	assert_string_equal(item(c, "fault_completed")->base.unavailable, "");
+	assert_int_equal(item(c, "fault_completed")->verdict, VERDICT_SAME);
+	assert_int_equal(item(c, "fault_completed")->kind, EVIDENCE_EXACT);
+	comparison_free(c);
+	recording_free(a);
+	recording_free(b);
+}
+
 static void test_golden(void **state)
 {
 	struct recording *a, *b;
@@ -543,7 +583,7 @@ int main(void)
 		cmocka_unit_test(test_zero),	  cmocka_unit_test(test_needed),
 		cmocka_unit_test(test_counts),	  cmocka_unit_test(test_selectors),
 		cmocka_unit_test(test_percentiles), cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_golden),
+		cmocka_unit_test(test_passes),	  cmocka_unit_test(test_golden),
 	};
 
 	return cmocka_run_group_tests_name("comparisons", tests, NULL, NULL);

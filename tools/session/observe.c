@@ -51,6 +51,12 @@ struct observation {
 	bool timed_out;
 };
 
+static void count_now(const struct observation *o, bool on)
+{
+	if (o->s)
+		session_observe(o->s, on);
+}
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;
@@ -191,13 +197,14 @@ static int spawn(struct observation *o)
 	 * it takes no copy-on-write faults of its own, and is a target from its
 	 * first instruction: a short command is seen whole.
 	 */
-	e = session_adopt(o->s, true);
+	e = o->s ? session_adopt(o->s, true) : 0;
 	if (!e) {
 		limit_restore();
 		e = posix_spawnp(&o->child, o->opts->command[0], &files, &attr,
 				 o->opts->command, environ);
 		limit_again();
-		session_adopt(o->s, false);
+		if (o->s)
+			session_adopt(o->s, false);
 		if (e) {
 			err("%s", "%s", o->opts->command[0], strerror(e));
 			o->status = e == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;
@@ -272,12 +279,13 @@ static int report(struct observation *o, bool last)
 	run = run_new();
 	if (!run)
 		err("report", "out of memory");
-	if (!run || session_collect(o->s, run)) {
+	if (!run || (o->s && session_collect(o->s, run))) {
 		run_free(run);
 		o->uncollected = true;
 		return -1;
 	}
-	session_lap(o->s);
+	if (o->s)
+		session_lap(o->s);
 	boot_id(run);
 	run->start_ns = o->start_ns;
 	run->start_boot_ns = o->start_boot_ns;
@@ -329,17 +337,17 @@ static void on_control(struct observation *o)
 	while ((action = control_next(&o->control)) != CONTROL_WAIT) {
 		switch (action) {
 		case CONTROL_RESTART:
-			session_observe(o->s, false);
-			if (session_reset(o->s))
+			count_now(o, false);
+			if (o->s && session_reset(o->s))
 				o->done = true;
 			o->start_ns = now_ns(CLOCK_REALTIME);
 			o->start_boot_ns = now_ns(CLOCK_BOOTTIME);
 			/* fall through */
 		case CONTROL_ON:
-			session_observe(o->s, true);
+			count_now(o, true);
 			break;
 		case CONTROL_OFF:
-			session_observe(o->s, false);
+			count_now(o, false);
 			break;
 		default:
 			break;
@@ -492,11 +500,11 @@ int observe(struct session *s, const struct observe_options *opts)
 		o.status = 128 + observe_interrupted();
 		goto cleanup;
 	}
-	session_observe(s, true);
+	count_now(&o, true);
 	if (opts->command && spawn(&o))
 		goto cleanup;
 	loop(&o);
-	session_observe(s, false);
+	count_now(&o, false);
 	reap(&o);
 	report(&o, true);
 	if (o.running)

@@ -164,7 +164,7 @@ static int run_once(struct series *s, size_t number, bool *stop)
 	int status;
 
 	oo.timeout = time_left(s, &whole);
-	if (session_reset(s->session))
+	if (s->session && session_reset(s->session))
 		return EXIT_INTERNAL;
 	status = observe(s->session, &oo);
 	check_survivors(s, ended.timed_out || ended.ending);

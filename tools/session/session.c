@@ -425,7 +425,7 @@ static void walk_resident(struct session *s, bool ends)
 
 void session_observe(struct session *s, bool on)
 {
-	if (!s || on == observing(s))
+	if (on == observing(s))
 		return;
 	if (!on)
 		walk_resident(s, true);
@@ -437,12 +437,11 @@ void session_observe(struct session *s, bool on)
 int session_adopt(struct session *s, bool on)
 {
 	const struct task_mark parent = { .role = ROLE_PARENT };
-	struct marker m;
+	struct marker m = marker(s);
 	int e;
 
-	if (!s || observe_all(s))
+	if (observe_all(s))
 		return 0;
-	m = marker(s);
 	if (s->pidfd < 0) {
 		s->pidfd = syscall(SYS_pidfd_open, getpid(), 0);
 		if (s->pidfd < 0) {
@@ -525,8 +524,6 @@ static int read_all(struct session *s)
 
 int session_reset(struct session *s)
 {
-	if (!s)
-		return 0;
 	if (read_all(s))
 		return -1;
 	session_lap(s);
@@ -535,8 +532,6 @@ int session_reset(struct session *s)
 
 void session_lap(struct session *s)
 {
-	if (!s)
-		return;
 	counts_lap(s->counts);
 	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
 	/* What was resident at the end of an interval is so at the start of the next. */
@@ -595,8 +590,6 @@ int session_collect(struct session *s, struct run *run)
 {
 	uint64_t lost[EVENT_MAX] = { 0 };
 
-	if (!s)
-		return 0;
 	if (observing(s))
 		walk_resident(s, true);
 	if (read_all(s))

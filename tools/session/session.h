@@ -8,10 +8,7 @@
 #include "session/plan.h"
 #include "session/target.h"
 
-/*
- * Programs that are loaded and attached, and the counts that they made. NULL is a
- * session that observes nothing, for all functions that take one.
- */
+/* Programs that are loaded and attached, and the counts that they made. */
 struct session;
 
 struct session_options {
