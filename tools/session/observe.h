@@ -38,7 +38,8 @@ void observe_prepare(void);
 int observe_interrupted(void);
 
 /*
- * Run the command (or wait) under observation, or with s NULL without; reports through opts->report.
+ * Run the command (or wait) under observation, or without where s is NULL; reports
+ * through opts->report.
  * Returns the exit status for main(): the command's own, 126 or 127 when it
  * could not be run (after an error line), 128 + signal when one came before it was
  * started; 0 without a command; 70 when a report could not be collected, after an
