@@ -307,12 +307,23 @@ static char *last_line(const char *path)
 	return line;
 }
 
-/* Into the recording of its side. EXIT_OK, or another status after an error line. */
-static int add_boot(const struct ab *ab, int side, const char *file)
+/*
+ * Into the recording of its side. EXIT_OK, or another status after an error line.
+ * Blocks are known by the order in which boots began, and the clock of an emulated
+ * guest may be minutes off when this machine was busy while it was calibrated: ours
+ * says when that was, its own only how the runs follow each other.
+ */
+static int add_boot(const struct ab *ab, int side, const char *file, uint64_t began_ns)
 {
 	struct recording *rec = recording_read(file);
-	int status = rec ? record_append(ab->file[side], rec) : EXIT_INPUT;
+	uint64_t first = rec && rec->runs ? rec->run[0]->start_ns : 0;
+	int status = EXIT_INPUT;
+	size_t i;
 
+	for (i = 0; rec && i < rec->runs; i++)
+		rec->run[i]->start_ns = began_ns + (rec->run[i]->start_ns - first);
+	if (rec)
+		status = record_append(ab->file[side], rec);
 	recording_free(rec);
 	return status;
 }
@@ -328,6 +339,7 @@ static int boot(const struct ab *ab, size_t i, size_t kept)
 	char **argv = guest_command(ab, number);
 	const char *gets[] = { get };
 	struct vm_options vm = ab->vm;
+	struct timespec began;
 	bool usage;
 
 	unlink(file);
@@ -342,13 +354,15 @@ static int boot(const struct ab *ab, size_t i, size_t kept)
 	vm.get = (struct option_list){ gets, 1 };
 	vm.log = console;
 	vm.out = vm.err = out;
+	clock_gettime(CLOCK_REALTIME, &began);
 	status = vm_run(&vm, argv);
 	if (interrupted())
 		goto cleanup;
 	/* The same number from the command is its own matter. */
 	usage = status == EXIT_USAGE && access(file, F_OK);
 	if (!status)
-		status = add_boot(ab, side, file);
+		status = add_boot(ab, side, file,
+				  began.tv_sec * 1000000000ULL + (uint64_t)began.tv_nsec);
 	if (!status) {
 		unlink(console);
 		unlink(log);

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 3000
 #
-# Seven boots each of 7.2, which populates a BPF array at mmap time, and of 7.3,
-# which does it fault by fault; recorded in turns, compared in both directions.
-# Two counts and two times decide: seven blocks are what two times need.
+# mmscope ab with times: seven boots each of 7.2, which populates a BPF array at mmap
+# time, and of 7.3, which does it fault by fault, compared in both directions. Two
+# counts and two times decide: seven blocks are what two times need.
 set -u
 
 mmscope=${MMSCOPE:?}
@@ -27,21 +27,6 @@ check()
 	fi
 }
 
-# boot KERNEL FILE: two runs more, of a boot of their own. The guest's files are
-# gone with it, so the recording goes in and comes back.
-boot()
-{
-	if [ -f "$2" ]; then
-		"$mmscope" vm --kernel "$1" --copy "$2:/tmp/rec.json" --get "/tmp/rec.json:$2" -- \
-			mmscope record -n 2 --primary "$primary" --append -o /tmp/rec.json -- \
-			mmscope bench arraymap --size 8M
-	else
-		"$mmscope" vm --kernel "$1" --get "/tmp/rec.json:$2" -- \
-			mmscope record -n 2 --primary "$primary" -o /tmp/rec.json -- \
-			mmscope bench arraymap --size 8M
-	fi >"$out" 2>&1 </dev/null
-}
-
 # diff STATUS BASE NEW [OPTIONS]
 diff()
 {
@@ -58,21 +43,20 @@ row()
 	grep -qE "^ *$1 .* $2( \*)?$" "$out"
 }
 
-primary=fault_completed,ptes_per_hold,mmap_ns,touch_ns
-old=$TMPDIR/7.2.json
-new=$TMPDIR/7.3.json
-for i in 1 2 3 4 5 6 7; do
-	# A B B A: a drift of this machine falls on both.
-	case $i in
-	1 | 3 | 5 | 7) first=7.2 second=7.3 ;;
-	*) first=7.3 second=7.2 ;;
-	esac
-	check "boot $i of $first" boot $first "$TMPDIR/$first.json"
-	check "boot $i of $second" boot $second "$TMPDIR/$second.json"
-done
+ab()
+{
+	"$mmscope" ab -A 7.2 -B 7.3 -n 7 -o "$TMPDIR/ab" --all \
+		--primary fault_completed,ptes_per_hold,mmap_ns,touch_ns -- \
+		mmscope bench arraymap --size 8M >"$out" 2>"$out.err" </dev/null
+	status=$?
+	sed 's/^/# /' "$out.err"
+	[ $status = 1 ]
+}
 
+old=$TMPDIR/ab/A.json
+new=$TMPDIR/ab/B.json
 # The huge pages of a whole guest, the observer's among them, are not what is tested.
-check '7.3 is worse than 7.2' diff 1 --all "$old" "$new"
+check '7.3 is worse than 7.2' ab
 sed 's/^/# /' "$out"
 check 'in its faults' row fault_completed worse
 check 'in refusals, which decide nothing' row fault_refused worse
