@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* mmscope ab: boot two kernels in turns, record a command on each, compare. */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,15 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/ab.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/record.h"
 #include "cmd/vm.h"
-#include "data/compare_parts.h"
 #include "data/err.h"
 #include "data/read.h"
 #include "data/stats.h"
@@ -28,29 +26,12 @@
 #define GUEST_FILE	"/tmp/mmscope-ab.json"
 #define DIFF_ARGS	8
 
-struct ab {
-	struct vm_options vm;
-	const char *spec[2], *dir, *primary, *format;
-	uint64_t boots, runs, times, warmup;
-	bool exact, resume, all, ignore_state, json;
-	char **command;
-	char *kernel[2], *append[2];	/* what the SPECs say */
-	char *file[2];			/* the recordings */
-	int lock;
-};
-
 static double now(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* A B B A A B ...: what drifts meanwhile falls on both, and neighbours are a block. */
-static int side_of(size_t boot)
-{
-	return (boot + 1) / 2 & 1;
 }
 
 /* "K" or "K OPTIONS OF THE KERNEL"; a file may have spaces in its name. */
@@ -63,207 +44,6 @@ static void split_spec(struct ab *ab, int side)
 	ab->kernel[side] = text("%.*s", (int)n, spec);
 	ab->append[side] = text("%s%s%s", more ? more : "", more && *own ? " " : "", own);
 	ab->file[side] = text("%s/%c.json", ab->dir, "AB"[side]);
-}
-
-/* ---- the directory ---- */
-
-static void plan_line(FILE *f, const char *key, const char *value)
-{
-	fprintf(f, "%s ", key);
-	for (; *value; value++) {
-		if (*value == '\\' || iscntrl((unsigned char)*value))
-			fprintf(f, "\\x%02x", (unsigned char)*value);
-		else
-			fputc(*value, f);
-	}
-	fputc('\n', f);
-}
-
-static void plan_list(FILE *f, const char *key, const struct option_list *list)
-{
-	size_t i;
-
-	for (i = 0; i < list->n; i++)
-		plan_line(f, key, list->item[i]);
-}
-
-/* All that boots must have in common, a line each; to be freed. */
-static char *plan_text(const struct ab *ab)
-{
-	char *data = NULL, **word;
-	size_t len;
-	FILE *f = open_memstream(&data, &len);
-
-	if (!f)
-		return NULL;
-	plan_line(f, "-A", ab->spec[0]);
-	plan_line(f, "-B", ab->spec[1]);
-	fprintf(f, "--boots %" PRIu64 "\n--runs %" PRIu64 "\n--times %" PRIu64 "\n--warmup %"
-		PRIu64 "\n", ab->boots, ab->runs, ab->times, ab->warmup);
-	plan_line(f, "--primary", ab->primary ? ab->primary : "");
-	fprintf(f, "--exact %d\n--cpus %u,max=%u\n--memory %" PRIu64 "\n--numa %" PRIu64
-		"\n--icount %d\n", ab->exact, ab->vm.cpus.n, ab->vm.cpus.max, ab->vm.memory,
-		ab->vm.numa, ab->vm.icount);
-	plan_line(f, "--append", ab->vm.append ? ab->vm.append : "");
-	plan_list(f, "--copy", &ab->vm.copy);
-	plan_list(f, "--module", &ab->vm.module);
-	plan_list(f, "--env", &ab->vm.env);
-	for (word = ab->command; *word; word++)
-		plan_line(f, "command", *word);
-	if (fclose(f)) {
-		free(data);
-		return NULL;
-	}
-	return data;
-}
-
-/* Go on with that comparison only if it is this one. */
-static int check_plan(const struct ab *ab, const char *old, const char *plan)
-{
-	const char *other, *line;
-	size_t len;
-
-	for (; *old && *plan; old += len, plan += len) {
-		len = strcspn(plan, "\n") + 1;
-		if (strncmp(old, plan, len))
-			break;
-	}
-	if (!*old && !*plan)
-		return 0;
-	other = *plan ? plan : old;
-	line = *old ? old : "nothing";
-	err("--resume", "%s holds another comparison: there %.*s, here %.*s; -o names another "
-	    "directory", ab->dir, (int)strcspn(line, "\n"), line,
-	    *plan ? (int)strcspn(other, "\n") : 7, *plan ? other : "nothing");
-	return EXIT_VERDICT_USAGE;
-}
-
-static bool is_empty(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *d;
-	bool empty = true;
-
-	while (dir && (d = readdir(dir)))
-		empty &= !strcmp(d->d_name, ".") || !strcmp(d->d_name, "..");
-	if (dir)
-		closedir(dir);
-	return empty;
-}
-
-static int open_dir(struct ab *ab)
-{
-	char *path = text("%s/plan", ab->dir), *lock = text("%s/lock", ab->dir);
-	char *old = read_file(path, NULL), *plan = plan_text(ab);
-	int ret = EXIT_VERDICT_USAGE;
-
-	if (!plan) {
-		err("ab", "out of memory");
-	} else if (ab->resume && !old) {
-		err("--resume", "%s holds no comparison to go on with", ab->dir);
-	} else if (!ab->resume && old) {
-		err("%s", "holds a comparison: --resume goes on with it, -o names another directory",
-		    ab->dir);
-	} else if (!ab->resume && !is_empty(ab->dir)) {
-		err("%s", "is not empty; -o names another directory", ab->dir);
-	} else if (make_dirs(ab->dir)) {
-		err("%s", "cannot be made: %s", ab->dir, strerror(errno));
-	} else {
-		ab->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-		if (ab->lock < 0)
-			err("%s", "cannot be written: %s", lock, strerror(errno));
-		else if (flock(ab->lock, LOCK_EX | LOCK_NB))
-			err("%s", "is in use by another mmscope ab", ab->dir);
-		else if (old)
-			ret = check_plan(ab, old, plan);
-		else if (write_file(path, plan, strlen(plan)))
-			err("%s", "cannot be written: %s", path, strerror(errno));
-		else
-			ret = 0;
-	}
-	free(path);
-	free(lock);
-	free(old);
-	free(plan);
-	return ret;
-}
-
-/* The boots of each side; 0, or -1 after an error line. rec and boots are the caller's. */
-static int read_sides(const struct ab *ab, struct recording **rec, struct boots *boots)
-{
-	int side;
-
-	for (side = 0; side < 2; side++) {
-		rec[side] = NULL;
-		boots[side] = (struct boots){ 0 };
-	}
-	for (side = 0; side < 2; side++) {
-		if (access(ab->file[side], F_OK))
-			continue;
-		rec[side] = recording_read(ab->file[side]);
-		if (!rec[side])
-			return -1;
-		if (boots_of(rec[side], &boots[side])) {
-			err("ab", "out of memory");
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* In which order they were booted, for people; made anew each time from what is there. */
-static int write_order(const struct ab *ab, const struct boots *boots, size_t done)
-{
-	char *path = text("%s/order", ab->dir), *data = NULL;
-	size_t len, i, at[2] = { 0 };
-	FILE *f = open_memstream(&data, &len);
-	int ret = -1;
-
-	for (i = 0; f && i < done; i++) {
-		int side = side_of(i);
-		const struct boots *b = &boots[side];
-		time_t start = b->start[at[side]] / 1000000000;
-		char when[32] = "?";
-		struct tm tm;
-
-		if (gmtime_r(&start, &tm))
-			strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-		fprintf(f, "%zu %c %s %s %s\n", i + 1, "AB"[side], b->id[at[side]], when,
-			ab->spec[side]);
-		at[side]++;
-	}
-	if (f && !fclose(f) && !write_file(path, data, len))
-		ret = 0;
-	else
-		err("%s", "cannot be written: %s", path, strerror(errno));
-	free(data);
-	free(path);
-	return ret;
-}
-
-/* How many boots there are, which must be the first ones in turn. -1 after an error line. */
-static int count_done(const struct ab *ab, size_t *done)
-{
-	struct recording *rec[2];
-	struct boots boots[2];
-	size_t i, want[2] = { 0 };
-	int side, ret = read_sides(ab, rec, boots);
-
-	*done = boots[0].n + boots[1].n;
-	for (i = 0; i < *done; i++)
-		want[side_of(i)]++;
-	if (!ret && (want[0] != boots[0].n || *done > 2 * ab->boots)) {
-		err("%s", "its recordings hold %zu boots of A and %zu of B, which were not taken in "
-		    "turns; -o names another directory", ab->dir, boots[0].n, boots[1].n);
-		ret = -1;
-	}
-	if (!ret)
-		ret = write_order(ab, boots, *done);
-	for (side = 0; side < 2; side++) {
-		boots_free(&boots[side]);
-		recording_free(rec[side]);
-	}
-	return ret;
 }
 
 /* ---- one boot ---- */
@@ -330,7 +110,7 @@ static int add_boot(const struct ab *ab, int side, const char *file, uint64_t be
 
 static int boot(const struct ab *ab, size_t i, size_t kept)
 {
-	int side = side_of(i), status, out = -1;
+	int side = ab_side(i), status, out = -1;
 	char *number[3] = { text("%" PRIu64, ab->runs), text("%" PRIu64, ab->times),
 			    text("%" PRIu64, ab->warmup) };
 	char *file = text("%s/boot.json", ab->dir), *get = text(GUEST_FILE ":%s", file);
@@ -404,21 +184,6 @@ static int have_kernels(const struct ab *ab)
 	return status == EXIT_USAGE ? EXIT_VERDICT_USAGE : status ? EXIT_NO_VERDICT : 0;
 }
 
-/* Nothing to go on with: as if we had not begun. */
-static void remove_empty(const struct ab *ab)
-{
-	static const char *const file[] = { "plan", "lock", "order" };
-	size_t i;
-
-	for (i = 0; i < sizeof(file) / sizeof(*file); i++) {
-		char *path = text("%s/%s", ab->dir, file[i]);
-
-		unlink(path);
-		free(path);
-	}
-	rmdir(ab->dir);
-}
-
 static void tell_progress(const struct ab *ab, size_t i, double seconds, double mean)
 {
 	size_t all = 2 * ab->boots;
@@ -430,7 +195,7 @@ static void tell_progress(const struct ab *ab, size_t i, double seconds, double 
 			 "; about %.0f min left", left < 90 ? left : left / 60);
 	progress_clear();
 	fprintf(stderr, "mmscope: ab: boot %zu of %zu, %c (%s): %.1f s%s\n", i + 1, all,
-		"AB"[side_of(i)], ab->spec[side_of(i)], seconds, rest);
+		"AB"[ab_side(i)], ab->spec[ab_side(i)], seconds, rest);
 }
 
 static int boot_all(struct ab *ab)
@@ -439,16 +204,16 @@ static int boot_all(struct ab *ab)
 	double begun, last;
 	int status;
 
-	status = open_dir(ab);
+	status = ab_open(ab);
 	if (status)
 		return status;
-	if (count_done(ab, &done))
+	if (ab_count(ab, &done))
 		return EXIT_NO_VERDICT;
 	if (done == 2 * ab->boots)
 		return 0;
 	status = have_kernels(ab);
 	if (status && !done)
-		remove_empty(ab);
+		ab_remove(ab);
 	begun = now();
 	for (i = first = done; i < 2 * ab->boots && !status && !interrupted(); i++) {
 		last = now();
@@ -457,8 +222,8 @@ static int boot_all(struct ab *ab)
 			tell_progress(ab, i, now() - last, (now() - begun) / (i + 1 - first));
 	}
 	if (!interrupted() && !status)
-		return count_done(ab, &done) ? EXIT_NO_VERDICT : 0;
-	if (interrupted() && !count_done(ab, &done)) {
+		return ab_count(ab, &done) ? EXIT_NO_VERDICT : 0;
+	if (interrupted() && !ab_count(ab, &done)) {
 		progress_clear();
 		err("ab", "interrupted: %zu of %" PRIu64 " boots are in %s, --resume goes on", done,
 		    2 * ab->boots, ab->dir);
