@@ -15,6 +15,7 @@
 #include "teardown.h"
 #include "yield.h"
 #include "eager.h"
+#include "lock.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

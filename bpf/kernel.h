@@ -51,7 +51,9 @@ struct task_rss_stat {
 };
 
 struct task_struct {
+	void *stack;
 	unsigned int flags;
+	char comm[16];
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;
@@ -147,7 +149,12 @@ struct anon_vma;
 
 struct mm_struct;
 
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
+
 struct vm_area_struct {
+	refcount_t vm_refcnt;	/* since 6.15 */
 	unsigned long vm_start;
 	unsigned long vm_end;
 	struct mm_struct *vm_mm;
@@ -156,6 +163,12 @@ struct vm_area_struct {
 	const struct vm_operations_struct *vm_ops;
 	struct file *vm_file;
 	struct vm_userfaultfd_ctx vm_userfaultfd_ctx;
+};
+
+/* Since 7.0. */
+struct vma_exclude_readers_state {
+	struct vm_area_struct *vma;
+	bool detaching;
 };
 
 typedef struct {

@@ -41,6 +41,23 @@ enum zap_rss {
 	ZAP_RSS_COUNTED,	/* by the counters before and after */
 };
 
+#define MEMCG_LOCKS	4	/* static locks of memory cgroups */
+#define LOCK_ROWS	1024	/* power of two */
+#define LOCK_ROW_REST	(LOCK_ROWS - 1)
+#define ROW_NONE	0xffffffffU
+
+/* A lock that has no class of its own, or a value of the open label. */
+struct lock_row {
+	hist_u64 key;		/* 0: not in use */
+	hist_u64 lock;		/* its address, if it is no part of a slab object */
+	unsigned int offset, pid;
+	char name[32];		/* of the slab cache, or of the process */
+};
+
+struct lock_row_counts {
+	hist_u64 begun, ended, ns;
+};
+
 #define YIELD_TABLES	16384	/* page tables whose windows are followed at a time */
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX

@@ -10,6 +10,8 @@
 
 static const struct command commands[] = {
 	{ "fault", cmd_fault, "page faults, fault-around and PTE installs of a command" },
+	{ "lock", cmd_lock, "waits for locks of memory management, by the lock's class" },
+	{ "trace", cmd_trace, "both at once" },
 	{ "record", cmd_record, "save what a command did, run by run" },
 	{ "report", cmd_report, "print what was saved, on any machine" },
 	{ "diff", cmd_diff, "compare two recordings, with a verdict" },

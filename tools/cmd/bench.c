@@ -12,6 +12,7 @@ static const struct workload workloads[] = {
 	{ "touch", workload_touch, "touch anonymous, file or shared memory in some order" },
 	{ "ringbuf", workload_ringbuf, "map a BPF ring buffer (PTEs installed by mmap)" },
 	{ "io_uring", workload_io_uring, "map an io_uring (PTEs installed by mmap)" },
+	{ "contend", workload_contend, "let threads collide on one lock" },
 	{ 0 }
 };
 

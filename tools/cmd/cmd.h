@@ -18,9 +18,11 @@ int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_fault(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_lock(int argc, char **argv);
 int cmd_probes(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 int cmd_vm(int argc, char **argv);
 
 #endif

@@ -84,11 +84,11 @@ static void print_lost(FILE *f, const struct plan *plan, const struct view *view
 		fprintf(f, "\nMetrics lost: none\n");
 }
 
-static void print_memory(FILE *f)
+static void print_memory(FILE *f, const struct plan_options *opts)
 {
 	struct plan_memory mem;
 
-	plan_memory(&mem, false);
+	plan_memory(&mem, opts, false);
 	fprintf(f, "Memory of the maps: %.1f MiB, %.0f KiB for each of %u possible CPUs "
 		   "(%u counters, %u batch and %u time histograms)\n",
 		mem.total / 1048576.0, mem.per_cpu / 1024.0, mem.cpus, mem.counters, mem.batches,
@@ -104,7 +104,7 @@ static int print_plan(const struct plan *plan)
 	view.width = 160;	/* symbols are not cut; a narrow terminal wraps them */
 	print_events(stdout, plan, &view);
 	print_lost(stdout, plan, &view);
-	print_memory(stdout);
+	print_memory(stdout, &plan->opts);
 	if (!plan->live)
 		printf("From files: what may not be patched (notrace) shows only on the kernel itself.\n");
 	if (fflush(stdout)) {
@@ -130,7 +130,8 @@ static int ask_kernel(const char *kernel, bool exact)
 int cmd_probes(int argc, char **argv)
 {
 	const char *kernel = NULL;
-	struct plan_options po = { .yield = true, .reconcile = true };
+	struct plan_options po = { .yield = true, .reconcile = true,
+				   .domains = (1u << DOMAIN_MAX) - 1 };
 	const struct option_def defs[] = {
 		{ "btf", 0, OPT_STRING, "FILE", "BTF of another kernel (a vmlinux, or its raw BTF)",
 		  &po.btf },

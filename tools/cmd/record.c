@@ -13,6 +13,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/domains.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
 #include "data/err.h"
@@ -26,10 +27,9 @@ struct record_options {
 	const char *output, *primary, *domains, *by;
 	uint64_t runs, warmup, times;
 	double run_timeout, timeout;
+	unsigned int mask;	/* of the domains */
 	bool append, exact;
 };
-
-static const char *const domain_names[DOMAIN_MAX] = { [DOMAIN_FAULT] = "fault" };
 
 /* ---- what is recorded ---- */
 
@@ -46,25 +46,6 @@ int record_command(struct recording *rec, char **argv)
 			return -1;
 	}
 	return rec->command ? 0 : -1;
-}
-
-/* A list of the domains' names into a bit mask. */
-static int parse_domains(const char *list, unsigned int *mask)
-{
-	size_t d, len;
-
-	for (*mask = 0; *list; list += len + !!list[len]) {
-		len = strcspn(list, ",");
-		for (d = 0; d < DOMAIN_MAX; d++)
-			if (strlen(domain_names[d]) == len && !memcmp(domain_names[d], list, len))
-				break;
-		if (d == DOMAIN_MAX) {
-			err("-e", "'%.*s' is no domain; there is: fault", (int)len, list);
-			return -1;
-		}
-		*mask |= 1u << d;
-	}
-	return 0;
 }
 
 /* "label=value,..." of a metric; prints its own error. */
@@ -362,11 +343,12 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 	return r->timed_out ? EXIT_TIMEOUT : r->status;
 }
 
-static int run_record(const struct record_options *o, unsigned int domains, char **command)
+static int run_record(const struct record_options *o, char **command)
 {
 	struct series_options so = {
 		.command = command, .runs = o->runs, .warmup = o->warmup, .times = o->times,
 		.run_timeout = o->run_timeout, .timeout = o->timeout, .exact = o->exact,
+		.domains = o->mask,
 		.by = o->by ? label_by_name(o->by) : 0, .stdout_to_stderr = !strcmp(o->output, "-"),
 		.progress = isatty(STDERR_FILENO),
 	};
@@ -385,7 +367,7 @@ static int run_record(const struct record_options *o, unsigned int domains, char
 	if (o->primary && record_primary(rec, o->primary))
 		goto cleanup;
 	if (!o->primary)
-		default_primary(rec, o->runs ? domains : 0);
+		default_primary(rec, o->runs ? o->mask : 0);
 	/* What can be refused is refused before the work, not after it. */
 	if (o->append && exists(o->output)) {
 		old = recording_read(o->output);
@@ -438,7 +420,6 @@ int cmd_record(int argc, char **argv)
 		"Observe CMD and save what was counted, for report, diff and check.",
 		defs,
 	};
-	unsigned int domains;
 	bool dashes;
 	int rest;
 
@@ -471,7 +452,7 @@ int cmd_record(int argc, char **argv)
 		err("--append", "needs a file, not standard output");
 		return EXIT_USAGE;
 	}
-	if (parse_domains(o.domains, &domains))
+	if (domains_parse(o.domains, &o.mask))
 		return EXIT_USAGE;
-	return run_record(&o, domains, argv + rest);
+	return run_record(&o, argv + rest);
 }

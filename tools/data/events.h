@@ -147,11 +147,51 @@
 	  "try_to_unmap_one", "... and how much of it was mapped")			\
 	X(MOVE_TABLES,	"mremap",	EXIT,	FIRST,	USEFUL, "",			\
 	  "move_page_tables", "page tables move, by mremap or exec")			\
+	X(LOCK_EVENT,	"contention",	TP,	FIRST,	ESSENTIAL, "",			\
+	  "contention_begin", "a mutex is waited for, or a rwsem of each CPU")	\
+	X(LOCK_EVENT_END, "contention end", TP,	FIRST,	ESSENTIAL, "",			\
+	  "contention_end", "... and had")						\
+	X(READ_WAIT,	"rwsem read",	ENTRY,	FIRST,	PART, "",			\
+	  "rwsem_down_read_slowpath", "a rwsem is not had at once by a reader")	\
+	X(READ_WAIT_END, "rwsem read end", EXIT, FIRST,	PART, "",			\
+	  "rwsem_down_read_slowpath", "... and had")					\
+	X(WRITE_WAIT,	"rwsem write",	ENTRY,	FIRST,	PART, "",			\
+	  "rwsem_down_write_slowpath", "a rwsem is not had at once by a writer")	\
+	X(WRITE_WAIT_END, "rwsem write end", EXIT, FIRST, PART, "",			\
+	  "rwsem_down_write_slowpath", "... and had")					\
+	X(FOLIO_WAIT,	"folio lock",	ENTRY,	ALL,	PART, "",			\
+	  "__folio_lock,__folio_lock_killable", "a folio is locked by somebody else")	\
+	X(FOLIO_WAIT_END, "folio lock end", EXIT, ALL,	PART, "",			\
+	  "__folio_lock,__folio_lock_killable", "... and had")			\
+	X(FOLIO_RETRY,	"folio lock of a fault", ENTRY, FIRST, PART, "",		\
+	  "__folio_lock_or_retry", "the same, in a fault, which may give up its lock")	\
+	X(FOLIO_RETRY_END, "folio lock of a fault end", EXIT, FIRST, PART, "",	\
+	  "__folio_lock_or_retry", "... end")						\
+	X(FOLIO_BIT,	"folio wait",	ENTRY,	ALL,	PART, "",			\
+	  "folio_wait_bit,folio_wait_bit_killable", "until a folio is unlocked")	\
+	X(FOLIO_BIT_END, "folio wait end", EXIT, ALL,	PART, "",			\
+	  "folio_wait_bit,folio_wait_bit_killable", "... it is")			\
+	X(VMA_WAIT,	"VMA writer",	ENTRY,	FIRST,	PART, "vm_area_struct.vm_refcnt", \
+	  "__vma_start_exclude_readers", "a writer waits for the readers of a VMA")	\
+	X(VMA_WAIT_END,	"VMA writer end", EXIT,	FIRST,	PART, "vm_area_struct.vm_refcnt", \
+	  "__vma_start_exclude_readers", "... they are gone")				\
+	X(VMA_REFUSED,	"VMA reader",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq", \
+	  "lock_vma_under_rcu", "a reader that does not get the lock of a VMA")	\
+	X(SPIN_WAIT,	"spinlock",	ENTRY,	ALL,	PART, "",			\
+	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,queued_spin_lock_slowpath", \
+	  "a spinlock is not had at once")						\
+	X(SPIN_WAIT_END, "spinlock end", EXIT,	ALL,	PART, "",			\
+	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,queued_spin_lock_slowpath", \
+	  "... and had")								\
 	X(MAP_PAGES_READ, "raw memory",	NONE,	FIRST,	USEFUL, "",			\
 	  "", "reading page tables: not under lockdown")
 
 /* These are for --reconcile only: nothing of them is loaded without it. */
 #define EVENT_RECONCILES(id)	((id) >= EVENT_ZAP && (id) <= EVENT_MOVE_TABLES)
+
+/* Entry and exit are matched by their argument, which only a trampoline sees at the exit. */
+#define EVENT_MATCHES(id)	((id) >= EVENT_READ_WAIT && (id) <= EVENT_SPIN_WAIT_END && \
+				 (id) != EVENT_VMA_REFUSED)
 
 #define EVENT_ENUM(id, ...)	EVENT_##id,
 enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };

@@ -12,6 +12,9 @@ static const char *const triggers[] = { TRIGGERS(NAME) NULL };
 static const char *const kinds[] = { KINDS(NAME) NULL };
 static const char *const reasons[] = { REASONS(NAME) NULL };
 static const char *const outcomes[] = { OUTCOMES(NAME) NULL };
+static const char *const classes[] = { CLASSES(NAME) NULL };
+static const char *const modes[] = { MODES(NAME) NULL };
+static const char *const spaces[] = { SPACES(NAME) NULL };
 
 static const struct {
 	const char *name;
@@ -24,12 +27,17 @@ static const struct {
 	[LABEL_KIND]	= { "kind", kinds, KIND_MAX },
 	[LABEL_REASON]	= { "reason", reasons, REASON_MAX },
 	[LABEL_OUTCOME] = { "outcome", outcomes, OUTCOME_MAX },
+	[LABEL_CLASS]	= { "class", classes, CLASS_MAX },
+	[LABEL_MODE]	= { "mode", modes, MODE_MAX },
+	[LABEL_SPACE]	= { "mm", spaces, SPACE_MAX },
 	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
 	[LABEL_PID]	= { "pid", NULL, 0 },
 	[LABEL_COMM]	= { "comm", NULL, 0 },
 	[LABEL_FILE]	= { "file", NULL, 0 },
 	[LABEL_MAP]	= { "map", NULL, 0 },
 	[LABEL_ORDER]	= { "order", NULL, 0 },
+	[LABEL_LOCK]	= { "lock", NULL, 0 },
+	[LABEL_OWNER]	= { "owner", NULL, 0 },
 };
 
 static const struct {
@@ -47,6 +55,8 @@ static const struct {
 	[SHAPE_REFUSED]	  = { SLOT_BASE_REFUSED, 2, { LABEL_BACKING, LABEL_REASON } },
 	[SHAPE_OUTCOME]	  = { SLOT_BASE_OUTCOME, 2, { LABEL_BACKING, LABEL_OUTCOME } },
 	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
+	[SHAPE_LOCK]	  = { SLOT_BASE_LOCK, 3, { LABEL_CLASS, LABEL_MODE, LABEL_SPACE } },
+	[SHAPE_MODE]	  = { SLOT_BASE_MODE, 1, { LABEL_MODE } },
 	[SHAPE_NONE]	  = { SLOT_BASE_NONE, 0 },
 };
 
@@ -76,6 +86,33 @@ static const unsigned int populates[BACKING_MAX] = {
 	[BACKING_OTHER]	      = M(FAULT_AROUND) | M(PER_PAGE) | M(LARGE_FOLIO) | M(PMD) | M(COW) |
 				M(EAGER) | M(REUSE) | M(NUMA_HINT) | M(NONE),
 };
+
+#undef M
+#define M(x)	(1u << MODE_##x)
+#define M_RWSEM	(M(READ) | M(WRITE) | M(SPIN))	/* spin: for the lock of its queue */
+
+static const unsigned int waits[CLASS_MAX] = {
+	[CLASS_MMAP_LOCK]	= M_RWSEM,
+	[CLASS_VMA_LOCK]	= M_RWSEM,
+	[CLASS_PAGE_TABLE]	= M(SPIN),
+	[CLASS_I_PAGES]		= M(SPIN),
+	[CLASS_FOLIO]		= M(WAIT),
+	[CLASS_I_MMAP_RWSEM]	= M_RWSEM,
+	[CLASS_INVALIDATE_LOCK]	= M_RWSEM,
+	[CLASS_INODE]		= M_RWSEM,
+	[CLASS_ANON_VMA]	= M_RWSEM,
+	[CLASS_LRU]		= M(SPIN),
+	[CLASS_ZONE]		= M(SPIN),
+	[CLASS_MEMCG]		= M(SPIN) | M(MUTEX),
+	[CLASS_OTHER]		= M_RWSEM | M(MUTEX) | M(RT),
+};
+
+static bool lock_can_occur(unsigned int class, unsigned int mode, unsigned int space)
+{
+	bool of_space = class == CLASS_MMAP_LOCK || class == CLASS_VMA_LOCK;
+
+	return waits[class] & (1u << mode) && of_space == (space != SPACE_NONE);
+}
 
 const char *label_name(enum label label)
 {
@@ -134,7 +171,10 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 	case SHAPE_REFUSED:
 		/* Without a VMA there is no backing to name. */
 		return value[1] != REASON_NO_VMA || value[0] == BACKING_OTHER;
+	case SHAPE_LOCK:
+		return lock_can_occur(value[0], value[1], value[2]);
 	case SHAPE_OUTCOME:
+	case SHAPE_MODE:
 	case SHAPE_BACKING:
 	case SHAPE_NONE:
 		return true;

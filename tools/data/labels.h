@@ -65,6 +65,40 @@
 	X(REFUSED,	"refused")		\
 	X(FAILED,	"failed")
 
+/* What is waited for: include/linux/ and mm/ names of the lock, without its object. */
+#define CLASSES(X)				\
+	X(MMAP_LOCK,		"mmap_lock")		\
+	X(VMA_LOCK,		"vma_lock")		\
+	X(PAGE_TABLE,		"page_table")		\
+	X(I_PAGES,		"i_pages")		\
+	X(FOLIO,		"folio")		\
+	X(I_MMAP_RWSEM,		"i_mmap_rwsem")		\
+	X(INVALIDATE_LOCK,	"invalidate_lock")	\
+	X(INODE,		"inode")		\
+	X(ANON_VMA,		"anon_vma")		\
+	X(LRU,			"lru")			\
+	X(ZONE,			"zone")			\
+	X(MEMCG,		"memcg")		\
+	X(OTHER,		"other")
+
+/* How it is waited for; `wait` is for a bit of a folio. */
+#define MODES(X)				\
+	X(READ,		"read")			\
+	X(WRITE,	"write")		\
+	X(SPIN,		"spin")			\
+	X(MUTEX,	"mutex")		\
+	X(RT,		"rt")			\
+	X(WAIT,		"wait")
+
+/* Whose address space the lock is of: the waiting task's, another's, or none's. */
+#define SPACES(X)				\
+	X(OWN,		"own")			\
+	X(OTHER,	"other")		\
+	X(NONE,		"none")
+
+#define CLASS_ENUM(id, name)	CLASS_##id,
+#define MODE_ENUM(id, name)	MODE_##id,
+#define SPACE_ENUM(id, name)	SPACE_##id,
 #define BACKING_ENUM(id, name)	BACKING_##id,
 #define METHOD_ENUM(id, name)	METHOD_##id,
 #define TRIGGER_ENUM(id, name)	TRIGGER_##id,
@@ -78,6 +112,9 @@ enum trigger { TRIGGERS(TRIGGER_ENUM) TRIGGER_MAX };
 enum kind { KINDS(KIND_ENUM) KIND_MAX };
 enum reason { REASONS(REASON_ENUM) REASON_MAX };
 enum outcome { OUTCOMES(OUTCOME_ENUM) OUTCOME_MAX };
+enum lock_class { CLASSES(CLASS_ENUM) CLASS_MAX };
+enum lock_mode { MODES(MODE_ENUM) MODE_MAX };
+enum lock_space { SPACES(SPACE_ENUM) SPACE_MAX };
 
 /*
  * Label ids. The first ones have the fixed values above; those from LABEL_OPEN on
@@ -90,6 +127,9 @@ enum label {
 	LABEL_KIND,
 	LABEL_REASON,
 	LABEL_OUTCOME,
+	LABEL_CLASS,
+	LABEL_MODE,
+	LABEL_SPACE,
 	LABEL_OPEN,
 	LABEL_VM_OPS = LABEL_OPEN,
 	LABEL_PID,
@@ -97,6 +137,8 @@ enum label {
 	LABEL_FILE,
 	LABEL_MAP,
 	LABEL_ORDER,
+	LABEL_LOCK,
+	LABEL_OWNER,
 	LABEL_MAX,
 };
 
@@ -116,6 +158,8 @@ enum shape {
 	SHAPE_REFUSED,		/* backing, reason */
 	SHAPE_OUTCOME,		/* backing, outcome */
 	SHAPE_BACKING,		/* backing */
+	SHAPE_LOCK,		/* class, mode, space */
+	SHAPE_MODE,		/* mode */
 	SHAPE_NONE,		/* one value */
 	SHAPE_MAX,
 };
@@ -131,7 +175,9 @@ enum slot_base {
 	SLOT_BASE_REFUSED	= SLOT_BASE_ATTEMPT + BACKING_MAX * TRIGGER_MAX,
 	SLOT_BASE_OUTCOME	= SLOT_BASE_REFUSED + BACKING_MAX * REASON_MAX,
 	SLOT_BASE_BACKING	= SLOT_BASE_OUTCOME + BACKING_MAX * OUTCOME_MAX,
-	SLOT_BASE_NONE		= SLOT_BASE_BACKING + BACKING_MAX,
+	SLOT_BASE_LOCK		= SLOT_BASE_BACKING + BACKING_MAX,
+	SLOT_BASE_MODE		= SLOT_BASE_LOCK + CLASS_MAX * MODE_MAX * SPACE_MAX,
+	SLOT_BASE_NONE		= SLOT_BASE_MODE + MODE_MAX,
 	SLOT_TOTAL		= SLOT_BASE_NONE + 1,
 };
 

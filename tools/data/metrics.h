@@ -47,6 +47,12 @@
 /* Address spaces that are observed, and their counters. */
 #define RESIDENT	(EV(RSS_WALK) | EV(MAP_PAGES_READ))
 
+#define WAITS_BEGIN	(EV(LOCK_EVENT) | EV(READ_WAIT) | EV(WRITE_WAIT) | EV(FOLIO_WAIT) | \
+			 EV(FOLIO_RETRY) | EV(FOLIO_BIT) | EV(VMA_WAIT) | EV(SPIN_WAIT))
+#define WAITS_END	(EV(LOCK_EVENT_END) | EV(READ_WAIT_END) | EV(WRITE_WAIT_END) | \
+			 EV(FOLIO_WAIT_END) | EV(FOLIO_RETRY_END) | EV(FOLIO_BIT_END) | \
+			 EV(VMA_WAIT_END) | EV(SPIN_WAIT_END))
+
 #define METRICS(X)								\
 	X(FAULT_ATTEMPTS, "fault_attempts", FAULT, COUNTER, "calls", ATTEMPT,	\
 	  LOWER, 1, 0, FAULTS, 1, EV(FAULT_ENTRY), NAMES_TRIGGER,	\
@@ -153,9 +159,27 @@
 	  "one munmap(2)")								\
 	X(EXIT_LATENCY, "exit_mmap_latency", FAULT, TIME, "ns", NONE,			\
 	  LOWER, 0, 0, NONE, 3, EV(EXIT_MMAP) | EV(EXIT_MMAP_END), 0,			\
-	  "tearing down one address space, at exit or exec")
+	  "tearing down one address space, at exit or exec")				\
+	X(LOCK_CONTENDED, "lock_contended", LOCK, COUNTER, "waits", LOCK,		\
+	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN, 0,						\
+	  "locks that were not had at once: waits that began")			\
+	X(LOCK_WAIT, "lock_wait", LOCK, TIME, "ns", LOCK,				\
+	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
+	  "how long they took, of those that ended")					\
+	X(LOCK_EVENTS, "lock_events", LOCK, COUNTER, "waits", MODE,			\
+	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
+	  "the same waits, counted before it is known for what lock")			\
+	X(LOCK_NESTED, "lock_nested", LOCK, COUNTER, "waits", NONE,			\
+	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
+	  "waits that began within another one, whose time holds theirs")		\
+	X(LOCK_INTERRUPT, "lock_interrupt_wait", LOCK, TIME, "ns", NONE,		\
+	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END), 0,			\
+	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
+	X(LOCK_VMA_REFUSED, "lock_vma_refused", LOCK, COUNTER, "calls", NONE,		\
+	  LOWER, 0, 0, NONE, 3, EV(VMA_REFUSED), 0,					\
+	  "faults that did not get the lock of their VMA: it is write-locked, or there is none")
 
-enum metric_domain { DOMAIN_FAULT, DOMAIN_MAX };
+enum metric_domain { DOMAIN_FAULT, DOMAIN_LOCK, DOMAIN_MAX };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };
 enum metric_better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };
 enum metric_align { ALIGN_NONE, ALIGN_FAULTS, ALIGN_PAGES };

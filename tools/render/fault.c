@@ -393,6 +393,12 @@ static bool any_unavailable(const struct run *run)
 	return false;
 }
 
+void text_unavailable(FILE *f, const struct run *run, const struct view *view)
+{
+	if (any_unavailable(run))
+		print_unavailable(f, run, view);
+}
+
 static void print_headline(FILE *f, const struct run *run, const struct view *view)
 {
 	char sentence[1024], clean[1100];
@@ -415,8 +421,8 @@ static void print_cut(FILE *f, const struct view *view, const char *line)
 }
 
 /* Where and what: a line each, cut to the width. */
-static void print_context(FILE *f, const struct recording *rec, const struct run *run,
-			  const struct view *view)
+void text_context(FILE *f, const struct recording *rec, const struct run *run,
+		  const struct view *view)
 {
 	const struct machine *m = &rec->machine;
 	char line[2048];
@@ -439,7 +445,7 @@ static void print_context(FILE *f, const struct recording *rec, const struct run
 #define NOT_OBSERVED	"not observed: this run tells times only\n"
 
 /* The interval's place in time: local time of its start, and its length. */
-static void print_interval(FILE *f, const struct run *run)
+void text_interval(FILE *f, const struct run *run)
 {
 	time_t seconds = run->start_ns / 1000000000;
 	char clock[16] = "?";
@@ -454,15 +460,16 @@ static void print_interval(FILE *f, const struct run *run)
 static void print_brief(FILE *f, const struct recording *rec, const struct run *run,
 			const struct view *view)
 {
-	print_interval(f, run);
+	text_interval(f, run);
 	if (!run_observed(run)) {
 		fputs(NOT_OBSERVED "\n", f);
 		return;
 	}
 	print_headline(f, run, view);
 	print_tables(f, run, view, false);
-	if (any_unavailable(run))
-		print_unavailable(f, run, view);
+	if (view->locks)
+		text_lock_part(f, run, view);
+	text_unavailable(f, run, view);
 	text_trust(f, &rec->machine, &run->trust, view);
 	fputc('\n', f);		/* between this interval and the next */
 }
@@ -476,11 +483,11 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 		for (i = 0; i < rec->runs; i++)
 			print_brief(f, rec, rec->run[i], view);
 	} else if (run && !run_observed(run)) {
-		print_context(f, rec, run, view);
+		text_context(f, rec, run, view);
 		fputs(NOT_OBSERVED, f);
 	} else if (run) {
 		print_headline(f, run, view);
-		print_context(f, rec, run, view);
+		text_context(f, rec, run, view);
 		print_tables(f, run, view, true);
 		fault_refusals(f, run, view);
 		fault_around(f, run, view);
@@ -489,8 +496,11 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 		fault_latencies(f, run, view);
 		fault_resident(f, rec, run, view);
 		fputc('\n', f);
-		if (any_unavailable(run))
-			print_unavailable(f, run, view);
+		if (view->locks) {
+			text_lock_part(f, run, view);
+			fputc('\n', f);
+		}
+		text_unavailable(f, run, view);
 		text_trust(f, &rec->machine, &run->trust, view);
 	}
 	fflush(f);

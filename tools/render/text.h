@@ -17,6 +17,7 @@ struct view {
 	bool colour;
 	bool utf8;		/* bars of block characters, else of '#' */
 	unsigned int width;	/* columns, 0: TEXT_WIDTH */
+	bool locks;		/* faults and waits for locks */
 	bool brief;		/* a short block for each run, as -i prints them */
 };
 
@@ -29,6 +30,17 @@ unsigned int view_width(const struct view *view);
 
 /* The default screen of `mmscope fault`; see fault.h for its parts. */
 void text_fault(FILE *f, const struct recording *rec, const struct view *view);
+
+/* The default screen of `mmscope lock`, and its part below the one of faults. */
+void text_lock(FILE *f, const struct recording *rec, const struct view *view);
+void text_lock_part(FILE *f, const struct run *run, const struct view *view);
+
+/* Lines that all screens have: the kernel and the command; an interval's place in time. */
+void text_context(FILE *f, const struct recording *rec, const struct run *run,
+		  const struct view *view);
+void text_interval(FILE *f, const struct run *run);
+/* What is unavailable, and why; nothing if all is there. */
+void text_unavailable(FILE *f, const struct run *run, const struct view *view);
 
 /*
  * The trust line: probes missing, runs lost, and all else that was not seen. It

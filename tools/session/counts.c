@@ -64,7 +64,7 @@ struct counts *counts_new(const struct counts_maps *maps)
 		goto fail;
 	c->maps = *maps;
 	c->cpus = libbpf_num_possible_cpus();
-	plan_storage(c->base, &counters, &c->batches, &c->times);
+	plan_storage(maps->plan, c->base, &counters, &c->batches, &c->times);
 	words = COUNTERS_MAX > BATCH_WORDS ? COUNTERS_MAX : BATCH_WORDS;
 	if (BY_WORDS > words)
 		words = BY_WORDS;
@@ -403,7 +403,8 @@ static int add_all_by(const struct counts *c, const struct plan *plan, const str
 		if (!text)
 			ret = -1;
 		for (m = 0; m < METRIC_MAX && !ret; m++)
-			if (!plan_metric_missing(plan, &metrics[m]))
+			if (plan_has(&plan->opts, metrics[m].domain) &&
+			    !plan_metric_missing(plan, &metrics[m]))
 				ret = add_by(c, &metrics[m], i, text, inferred[m],
 					     &missed[m], run);
 	}
@@ -453,6 +454,8 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 				missed[m->id].runs = sat_add(missed[m->id].runs, lost[e], &cut);
 				missed[m->id].all_moved |= (EVENTS_OF_SCOPE >> e) & 1;
 			}
+		if (!plan_has(&plan->opts, m->domain))
+			continue;
 		why = plan_metric_missing(plan, m);
 		if (why) {
 			s = run_add(run, m->id);

@@ -10,6 +10,7 @@
 struct counts;
 
 struct counts_maps {
+	const struct plan_options *plan;	/* what the storage was made for */
 	int counters, batches, times;
 	enum label by;		/* the open label; none if it is not an open one */
 	int by_counts, by_slots;

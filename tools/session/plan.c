@@ -47,7 +47,15 @@ static const struct {
 #define OPS_KNOWN	(sizeof(ops_table) / sizeof(ops_table[0]))
 _Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compare");
 
-#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN)
+/* Variables that tell where pages are described and where they are mapped. */
+#define VMEMMAP		"vmemmap_base"
+#define PAGE_OFFSET	"page_offset_base"
+
+static const char *const memcg_table[MEMCG_LOCKS] = {
+	"objcg_lock", "memcg_oom_lock", "memcg_max_mutex", "percpu_charge_mutex",
+};
+
+#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 2)
 
 struct planner {
 	struct plan *plan;
@@ -241,11 +249,13 @@ static bool kernel_has(const struct planner *p, const char *what)
  * How `symbol` can be probed: the mechanism, or MECH_NONE and the reason. There is
  * a reason as well when it can, but not all of the calls are seen.
  */
-static enum mechanism try_symbol(struct planner *p, const char *symbol, char *reason, size_t size)
+static enum mechanism try_symbol(struct planner *p, const struct event *e, const char *symbol,
+				 char *reason, size_t size)
 {
 	struct ksym *k = ksym_get(p->sym, p->syms, symbol);
 	size_t i = k - p->sym;
 	int id = names_find(p->names, symbol, BTF_KIND_FUNC);
+	bool matches = EVENT_MATCHES(e->id), lossless = p->lossless && !matches;
 	char why[96];
 
 	*reason = 0;
@@ -263,8 +273,12 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 	}
 	if (k->clones)
 		snprintf(reason, size, "also as %s, which is not seen: lower bounds", k->clone);
+	if (matches && !id) {
+		snprintf(reason, size, "not in BTF: a kprobe's exit does not see the lock");
+		return MECH_NONE;
+	}
 	if (!p->plan->live) {
-		if (!p->lossless && id > 0) {
+		if (!lossless && id > 0) {
 			if (func_params(p->btf, id) > 6)
 				snprintf(reason, size, "%u arguments: a kprobe before 6.6",
 					 func_params(p->btf, id));
@@ -273,16 +287,20 @@ static enum mechanism try_symbol(struct planner *p, const char *symbol, char *re
 		return MECH_KPROBE;
 	}
 	/* More arguments than some trampolines take: known to fail is tried at once. */
-	if (p->opts->quick && (p->lossless || id <= 0 || func_params(p->btf, id) <= 6))
-		return !p->lossless && id > 0 ? MECH_FENTRY : MECH_KPROBE;
-	if (!p->lossless && id > 0) {
+	if (p->opts->quick && (lossless || id <= 0 || func_params(p->btf, id) <= 6))
+		return !lossless && id > 0 ? MECH_FENTRY : MECH_KPROBE;
+	if (!lossless && id > 0) {
 		if (!p->fentry[i])
 			p->fentry[i] = try_fentry(id) ?: 1;
 		if (p->fentry[i] == 1)
 			return MECH_FENTRY;
 		fentry_refusal(why, sizeof(why), -p->fentry[i], func_params(p->btf, id));
 	} else {
-		snprintf(why, sizeof(why), "%s", p->lossless ? "" : "not in BTF");
+		snprintf(why, sizeof(why), "%s", lossless ? "" : "not in BTF");
+	}
+	if (matches) {
+		snprintf(reason, size, "%s", why);
+		return MECH_NONE;
 	}
 	if (!p->kprobe[i])
 		p->kprobe[i] = try_kprobe(symbol) ?: 1;
@@ -355,11 +373,27 @@ static void plan_ability(const struct planner *p, const struct event *e, struct 
 		pe->mech = MECH_FENTRY;
 }
 
+/* Does a metric that is asked for need it? */
+static bool of_domains(const struct planner *p, const struct event *e)
+{
+	const struct metric *m;
+
+	for (m = metrics; m < metrics + METRIC_MAX; m++)
+		if (plan_has(p->opts, m->domain) && (m->events | m->named) & EVENT_BIT(e->id))
+			return true;
+	return false;
+}
+
 static void plan_one(struct planner *p, const struct event *e)
 {
 	struct plan_event *pe = &p->plan->event[e->id];
 	char reason[160], first[224] = "", *save, *symbol, list[160];
 
+	if (e->id != EVENT_FORK && !of_domains(p, e)) {
+		pe->absent = pe->unasked = true;
+		snprintf(pe->reason, sizeof(pe->reason), "of another domain");
+		return;
+	}
 	if (e->id == EVENT_FORK && p->opts->unforked) {
 		pe->absent = true;
 		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
@@ -396,7 +430,7 @@ static void plan_one(struct planner *p, const struct event *e)
 	}
 	snprintf(list, sizeof(list), "%s", e->symbols);
 	for (symbol = strtok_r(list, ",", &save); symbol; symbol = strtok_r(NULL, ",", &save)) {
-		enum mechanism mech = try_symbol(p, symbol, reason, sizeof(reason));
+		enum mechanism mech = try_symbol(p, e, symbol, reason, sizeof(reason));
 
 		if (mech == MECH_NONE) {
 			/* A symbol that exists and fails says more than one that does not. */
@@ -439,6 +473,25 @@ static void collect_symbols(struct planner *p)
 	}
 	for (i = 0; i < OPS_KNOWN; i++)
 		p->sym[p->syms++].name = ops_table[i].symbol;
+	for (i = 0; i < MEMCG_LOCKS; i++)
+		p->sym[p->syms++].name = memcg_table[i];
+	p->sym[p->syms++].name = VMEMMAP;
+	p->sym[p->syms++].name = PAGE_OFFSET;
+}
+
+static uint64_t address_of(struct planner *p, const char *name)
+{
+	return ksym_get(p->sym, p->syms, name)->address;
+}
+
+static void known_variables(struct planner *p)
+{
+	size_t i;
+
+	p->plan->vmemmap_at = address_of(p, VMEMMAP);
+	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
+	for (i = 0; i < MEMCG_LOCKS; i++)
+		p->plan->memcg_locks[i] = address_of(p, memcg_table[i]);
 }
 
 static void known_ops(struct planner *p)
@@ -551,6 +604,7 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 		plan->can_read = try_read();
 	}
 	known_ops(p);
+	known_variables(p);
 	for (i = 0; i < EVENT_MAX; i++)
 		plan_one(p, &events[i]);
 	ret = 0;

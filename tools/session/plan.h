@@ -28,6 +28,7 @@ struct plan_event {
 struct plan_options {
 	const char *btf;	/* NULL: the running kernel's */
 	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
+	unsigned int domains;	/* bits 1 << DOMAIN_; 0: faults alone */
 	bool yield;		/* follow what fault-around would gain */
 	bool reconcile;		/* what RSS grew by; teardown and fork */
 	bool exact;		/* only mechanisms without observed loss */
@@ -49,7 +50,11 @@ struct plan {
 	char refusal[160];
 	uint64_t known_ops[KNOWN_OPS_MAX];
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
+	uint64_t vmemmap_at, page_offset_at;	/* of variables; 0: not known */
+	uint64_t memcg_locks[MEMCG_LOCKS];
 };
+
+bool plan_has(const struct plan_options *opts, enum metric_domain domain);
 
 /*
  * Decide for each event how it is observed. Everything that is tried on the
@@ -76,10 +81,10 @@ struct plan_memory {
 	unsigned int cpus;
 	unsigned int counters, batches, times;
 };
-void plan_memory(struct plan_memory *mem, bool by);
+void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by);
 
-/* Where each metric's slot 0 is in its storage. */
-void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
+/* Where each metric's slot 0 is in its storage; those of other domains have none. */
+void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
 		  unsigned int *times);
 
 /* Is the running kernel locked down so far that programs may not read its memory? */

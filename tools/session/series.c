@@ -222,7 +222,8 @@ static int run_all(struct series *s, size_t warmup, size_t runs, size_t first, b
 static int open_session(struct series *s)
 {
 	struct session_options so = { .interrupted = observe_interrupted, .by = s->opts->by };
-	struct plan_options po = { .exact = s->opts->exact, .quick = true };
+	struct plan_options po = { .domains = s->opts->domains, .exact = s->opts->exact,
+				   .quick = true };
 	const char *why;
 
 	if (plan_make(&s->plan, &po))

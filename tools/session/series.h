@@ -14,6 +14,7 @@ struct series_options {
 	size_t times;		/* runs after these that are not observed */
 	double run_timeout;	/* seconds of one run; 0: no limit */
 	double timeout;		/* seconds of all of them */
+	unsigned int domains;	/* as in plan_options */
 	bool exact;
 	enum label by;		/* count by it as well, if it is an open one */
 	bool stdout_to_stderr;	/* the command's standard output */

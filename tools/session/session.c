@@ -14,6 +14,7 @@
 #include "data/err.h"
 #include "fault.skel.h"
 #include "session/counts.h"
+#include "session/lock_rows.h"
 #include "session/mark.h"
 #include "session/resident.h"
 #include "session/session.h"
@@ -34,6 +35,7 @@ struct session {
 	struct attached prog[PROGRAMS_MAX];
 	size_t progs;
 	struct counts *counts;
+	struct lock_rows *rows;		/* NULL: locks are not asked for */
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
@@ -124,7 +126,7 @@ static void configure(struct session *s)
 	unsigned int counters, batches, times;
 	uint32_t base[METRIC_MAX] = { 0 };
 
-	plan_storage(base, &counters, &batches, &times);
+	plan_storage(&plan->opts, base, &counters, &batches, &times);
 	memcpy((void *)ro->metric_base, base, sizeof(base));
 	shape_fill_slots((uint16_t *)ro->slot_of);
 	memcpy((void *)ro->known_ops, plan->known_ops, sizeof(plan->known_ops));
@@ -157,8 +159,57 @@ static void configure(struct session *s)
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
 
-	bpf_map__set_max_entries(s->skel->maps.batches, batches);
+	bpf_map__set_max_entries(s->skel->maps.batches, batches ?: 1);	/* locks have none */
 	bpf_map__set_max_entries(s->skel->maps.times, times);
+}
+
+static void configure_locks(struct session *s)
+{
+	struct fault__rodata *ro = s->skel->rodata;
+	const struct plan *plan = s->plan;
+
+	if (!plan_has(&plan->opts, DOMAIN_LOCK)) {
+		bpf_map__set_autocreate(s->skel->maps.waits, false);
+		bpf_map__set_autocreate(s->skel->maps.spins, false);
+		bpf_map__set_autocreate(s->skel->maps.lock_rows, false);
+		bpf_map__set_autocreate(s->skel->maps.lock_counts, false);
+		return;
+	}
+	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
+			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
+	ro->vmemmap_at = plan->vmemmap_at;
+	ro->page_offset_at = plan->page_offset_at;
+	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
+	if (s->opts.lock_by && s->opts.lock_by != LABEL_LOCK)
+		ro->lock_by = s->opts.lock_by;
+	bpf_map__set_max_entries(s->skel->maps.lock_rows, LOCK_ROWS);
+	bpf_map__set_max_entries(s->skel->maps.lock_counts, LOCK_ROWS);
+}
+
+/* 0, or -1 after an error line. */
+static int open_counts(struct session *s)
+{
+	s->counts = counts_new(&(struct counts_maps){
+		.plan = &s->plan->opts,
+		.counters = bpf_map__fd(s->skel->maps.counters),
+		.batches = bpf_map__fd(s->skel->maps.batches),
+		.times = bpf_map__fd(s->skel->maps.times),
+		.by = s->opts.by,
+		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
+		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
+		.by_used = &s->skel->bss->by_used,
+		.inferred = s->skel->bss->inferred,
+	});
+	if (!s->counts || !plan_has(&s->plan->opts, DOMAIN_LOCK))
+		return s->counts ? 0 : -1;
+	s->rows = lock_rows_new(&(struct lock_rows_maps){
+		.rows = bpf_map__fd(s->skel->maps.lock_rows),
+		.counts = bpf_map__fd(s->skel->maps.lock_counts),
+		.by = s->opts.lock_by ?: LABEL_LOCK,
+	});
+	if (!s->rows)
+		err("session", "out of memory");
+	return s->rows ? 0 : -1;
 }
 
 static int attach_one(struct attached *a, enum mechanism mech)
@@ -326,6 +377,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	if (choose_programs(s))
 		goto fail;
 	configure(s);
+	configure_locks(s);
 	if (opts->yield) {
 		if (around_read(&around))
 			goto fail;
@@ -338,17 +390,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 		*refused = plan->opts.quick && !interrupted(s);
 		goto fail;
 	}
-	s->counts = counts_new(&(struct counts_maps){
-		.counters = bpf_map__fd(s->skel->maps.counters),
-		.batches = bpf_map__fd(s->skel->maps.batches),
-		.times = bpf_map__fd(s->skel->maps.times),
-		.by = opts->by,
-		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
-		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
-		.by_used = &s->skel->bss->by_used,
-		.inferred = s->skel->bss->inferred,
-	});
-	if (!s->counts)
+	if (open_counts(s))
 		goto fail;
 	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off(s, around)))
 		goto fail;
@@ -391,6 +433,7 @@ void session_close(struct session *s)
 		bpf_link__destroy(s->prog[i].link);
 	fault__destroy(s->skel);
 	counts_free(s->counts);
+	lock_rows_free(s->rows);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	free(s);
@@ -516,7 +559,7 @@ static int read_all(struct session *s)
 	bool on = observing(s);
 
 	read_misses(s, on ? s->misses_next : s->misses);
-	if (counts_read(s->counts, on))
+	if (counts_read(s->counts, on) || (s->rows && lock_rows_read(s->rows)))
 		return -1;
 	read_misses(s, on ? s->misses : s->misses_next);
 	return 0;
@@ -533,6 +576,8 @@ int session_reset(struct session *s)
 void session_lap(struct session *s)
 {
 	counts_lap(s->counts);
+	if (s->rows)
+		lock_rows_lap(s->rows);
 	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
 	/* What was resident at the end of an interval is so at the start of the next. */
 	if (observing(s))
@@ -596,5 +641,7 @@ int session_collect(struct session *s, struct run *run)
 		return -1;
 	if (add_trust(s, run, lost))
 		return -1;
-	return counts_samples(s->counts, s->plan, lost, run);
+	if (counts_samples(s->counts, s->plan, lost, run))
+		return -1;
+	return s->rows ? lock_rows_samples(s->rows, lost[EVENT_SPIN_WAIT], run) : 0;
 }

@@ -4,14 +4,19 @@
 
 #include "session/plan.h"
 
-void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
+bool plan_has(const struct plan_options *opts, enum metric_domain domain)
+{
+	return (opts->domains ? opts->domains : 1u << DOMAIN_FAULT) >> domain & 1;
+}
+
+void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
 		  unsigned int *times)
 {
 	unsigned int next[3] = { 0 };
 	size_t i;
 
 	for (i = 0; i < METRIC_MAX; i++) {
-		if (metrics[i].kind > KIND_BATCH)
+		if (metrics[i].kind > KIND_BATCH || !plan_has(opts, metrics[i].domain))
 			continue;
 		base[i] = next[metrics[i].kind];
 		next[metrics[i].kind] += shape_slots(metrics[i].shape);
@@ -21,12 +26,12 @@ void plan_storage(uint32_t base[METRIC_MAX], unsigned int *counters, unsigned in
 	*batches = next[KIND_BATCH];
 }
 
-void plan_memory(struct plan_memory *mem, bool by)
+void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by)
 {
 	uint32_t base[METRIC_MAX];
 	int cpus = libbpf_num_possible_cpus();
 
-	plan_storage(base, &mem->counters, &mem->batches, &mem->times);
+	plan_storage(opts, base, &mem->counters, &mem->batches, &mem->times);
 	mem->cpus = cpus > 0 ? cpus : 1;
 	mem->per_cpu = COUNTERS_MAX * sizeof(uint64_t) +
 		       mem->batches * sizeof(struct hist_batch) +

@@ -22,6 +22,7 @@ struct workload {
 };
 
 int workload_arraymap(int argc, char **argv);
+int workload_contend(int argc, char **argv);
 int workload_io_uring(int argc, char **argv);
 int workload_ringbuf(int argc, char **argv);
 int workload_touch(int argc, char **argv);

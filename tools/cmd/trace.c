@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* mmscope fault: observe page faults and PTE installs. */
+/* mmscope trace, and fault and lock, which are the same with one domain. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/domains.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
 #include "data/err.h"
@@ -16,18 +17,20 @@
 #include "session/plan.h"
 #include "session/session.h"
 
-struct fault_options {
+struct trace_options {
 	bool all, json, exact, yield, reconcile;
 	struct option_list pids, tids;
 	const char *cgroup, *comm;
 	double duration, interval;
-	const char *format, *by, *control, *output;
+	const char *format, *by, *control, *output, *list;
+	const char *name;	/* of the command */
+	unsigned int domains;
 };
 
 struct report {
 	struct output out;
 	struct view view;
-	bool json, one_line, printed, closed;
+	bool json, one_line, printed, closed, faults;
 	struct recording *rec;
 };
 
@@ -46,8 +49,10 @@ static int print(struct run *run, bool last, void *arg)
 		e = json_write(r->out.f, r->rec, r->one_line);
 		if (e)
 			output_error(&r->out, -e);
-	} else {
+	} else if (r->faults) {
 		text_fault(r->out.f, r->rec, &r->view);
+	} else {
+		text_lock(r->out.f, r->rec, &r->view);
 	}
 	/* An interval's recording holds that interval as its run. */
 	while (r->rec->runs)
@@ -70,7 +75,7 @@ static char **copy_command(char **argv)
 	return copy;
 }
 
-static int check_options(const struct fault_options *o, bool dashes, char **command)
+static int check_options(const struct trace_options *o, bool dashes, char **command)
 {
 	if (!*command && dashes) {
 		err("--", "no command follows");
@@ -86,7 +91,7 @@ static int check_options(const struct fault_options *o, bool dashes, char **comm
 		return EXIT_USAGE;
 	}
 	if (!*command && !o->all && !o->pids.n && !o->tids.n && !o->cgroup && !o->comm) {
-		err("fault", "nothing to observe: give -- CMD, -p PID, -t TID, --cgroup PATH, "
+		err(o->name, "nothing to observe: give -- CMD, -p PID, -t TID, --cgroup PATH, "
 		    "--comm NAME, or -a for the whole system");
 		return EXIT_USAGE;
 	}
@@ -97,13 +102,14 @@ static int check_options(const struct fault_options *o, bool dashes, char **comm
 	return 0;
 }
 
-static int run_fault(const struct fault_options *o, struct target *target, char **command,
+static int run_trace(const struct trace_options *o, struct target *target, char **command,
 		     int control, int ack)
 {
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .yield = o->yield,
 				      .by = o->by ? label_by_name(o->by) : 0 };
-	struct report r = { .json = o->json, .one_line = o->interval > 0 };
+	struct report r = { .json = o->json, .one_line = o->interval > 0,
+			    .faults = o->domains & 1u << DOMAIN_FAULT };
 	struct observe_options oo = {
 		.command = *command ? command : NULL, .target = target,
 		.duration = o->duration, .interval = o->interval,
@@ -111,7 +117,7 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
 		.report = print, .arg = &r,
 	};
-	struct plan_options po = { .exact = o->exact, .quick = true, .yield = o->yield,
+	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true, .yield = o->yield,
 				   .reconcile = o->reconcile,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
@@ -120,16 +126,18 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 	const char *why;
 	int status = EXIT_INTERNAL;
 
+	if (so.by == LABEL_COMM || so.by == LABEL_PID || so.by == LABEL_OWNER)
+		so.lock_by = so.by;
 	observe_prepare();
 	if (plan_make(&plan, &po))
 		return EXIT_INTERNAL;
 	if (!plan_essential(&plan, &why)) {
-		err("fault", "cannot observe here: %s; see mmscope probes", why);
+		err(o->name, "cannot observe here: %s; see mmscope probes", why);
 		return EXIT_UNOBSERVED;
 	}
 	r.rec = recording_new();
 	if (!r.rec) {
-		err("fault", "out of memory");
+		err(o->name, "out of memory");
 		return EXIT_INTERNAL;
 	}
 	machine_read(&r.rec->machine);
@@ -141,6 +149,7 @@ static int run_fault(const struct fault_options *o, struct target *target, char 
 	}
 	view_init(&r.view, r.out.f);
 	r.view.by = o->by;
+	r.view.locks = o->domains & 1u << DOMAIN_LOCK;
 	r.view.brief = o->interval > 0;
 
 	s = session_open(&plan, &so);
@@ -166,48 +175,79 @@ cleanup:
 	return status;
 }
 
-int cmd_fault(int argc, char **argv)
-{
-	struct fault_options o = { .format = "text" };
-	const struct option_def defs[] = {
-		{ "pid", 'p', OPT_LIST, "PID", "a process that runs (repeatable)", &o.pids },
-		{ "tid", 't', OPT_LIST, "TID", "a single thread (repeatable)", &o.tids },
-		{ "cgroup", 'c', OPT_STRING, "PATH", "who is in a cgroup, or in one below",
-		  &o.cgroup },
-		{ "comm", 0, OPT_STRING, "NAME", "threads while they have this name", &o.comm },
-		{ "all", 'a', OPT_FLAG, NULL, "the whole system", &o.all },
-		{ "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",
-		  &o.duration },
-		{ "interval", 'i', OPT_SECONDS, "SECONDS", "report what is new, again and again",
-		  &o.interval },
-		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
-		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" },
-		{ "yield", 0, OPT_FLAG, NULL,
-		  "what fault-around would gain, while it is off", &o.yield },
-		{ "reconcile", 0, OPT_FLAG, NULL,
-		  "what RSS grew by, munmap, exit, fork (starts slower)", &o.reconcile },
-		{ "exact", 0, OPT_FLAG, NULL,
-		  "kprobes, which are not preempted (they cost more)", &o.exact },
-		{ "control", 0, OPT_STRING, "fd:CTL[,ACK]",
-		  "read enable and disable from CTL, answer ack on ACK", &o.control },
-		{ "format", 0, OPT_CHOICE, "FORMAT", "how to report", &o.format,
-		  .choices = "text|json" },
-		{ "json", 0, OPT_FLAG, NULL, "the same as --format json", &o.json },
-		{ "output", 'o', OPT_STRING, "FILE", "report to FILE, - for standard output",
-		  &o.output },
-		{ 0 }
-	};
-	const struct option_set set = {
-		"fault [TARGET] [OPTIONS] [-- CMD [ARGS]]",
+#define FAULT	(1u << DOMAIN_FAULT)
+#define LOCK	(1u << DOMAIN_LOCK)
+#define BOTH	(FAULT | LOCK)
+#define ANY	0
+
+static const struct {
+	const char *usage, *about;
+} texts[] = {
+	[FAULT] = { "fault [TARGET] [OPTIONS] [-- CMD [ARGS]]",
 		"Count page faults, fault-around and PTE installs of CMD and all that it\n"
 		"starts, or of others: how many PTEs per hold of the page-table lock, and what\n"
-		"was refused.",
-		defs,
+		"was refused." },
+	[LOCK] = { "lock [TARGET] [OPTIONS] [-- CMD [ARGS]]",
+		"Count what CMD and all that it starts, or others, waited for: locks of memory\n"
+		"management by their class, and for how long." },
+	[BOTH] = { "trace [-e DOMAIN,...] [TARGET] [OPTIONS] [-- CMD [ARGS]]",
+		"Observe several things at once: what `mmscope fault` counts, and what\n"
+		"`mmscope lock` does." },
+};
+
+static int command(const char *name, unsigned int domains, int argc, char **argv)
+{
+	struct trace_options o = { .format = "text", .list = "fault", .name = name,
+				   .domains = domains };
+	/* The domains that an option is for; ANY: all. Without -e, those of both need it. */
+	const struct {
+		unsigned int domains;
+		struct option_def def;
+	} rows[] = {
+		{ BOTH, { "event", 'e', OPT_STRING, "DOMAIN,...", "what: fault, lock, or both",
+		  &o.list } },
+		{ ANY, { "pid", 'p', OPT_LIST, "PID", "a process that runs (repeatable)",
+		  &o.pids } },
+		{ ANY, { "tid", 't', OPT_LIST, "TID", "a single thread (repeatable)", &o.tids } },
+		{ ANY, { "cgroup", 'c', OPT_STRING, "PATH", "who is in a cgroup, or in one below",
+		  &o.cgroup } },
+		{ ANY, { "comm", 0, OPT_STRING, "NAME", "threads while they have this name",
+		  &o.comm } },
+		{ ANY, { "all", 'a', OPT_FLAG, NULL, "the whole system", &o.all } },
+		{ ANY, { "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",
+		  &o.duration } },
+		{ ANY, { "interval", 'i', OPT_SECONDS, "SECONDS",
+		  "report what is new, again and again", &o.interval } },
+		{ FAULT, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
+		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" } },
+		{ LOCK, { "by", 0, OPT_CHOICE, "LABEL", "who waited, or whose mm it was", &o.by,
+		  .choices = "pid|comm|owner" } },
+		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
+		  .choices = "pid|comm" } },
+		{ FAULT, { "yield", 0, OPT_FLAG, NULL,
+		  "what fault-around would gain, while it is off", &o.yield } },
+		{ FAULT, { "reconcile", 0, OPT_FLAG, NULL,
+		  "what RSS grew by, munmap, exit, fork (starts slower)", &o.reconcile } },
+		{ FAULT, { "exact", 0, OPT_FLAG, NULL,
+		  "kprobes, which are not preempted (they cost more)", &o.exact } },
+		{ ANY, { "control", 0, OPT_STRING, "fd:CTL[,ACK]",
+		  "read enable and disable from CTL, answer ack on ACK", &o.control } },
+		{ ANY, { "format", 0, OPT_CHOICE, "FORMAT", "how to report", &o.format,
+		  .choices = "text|json" } },
+		{ ANY, { "json", 0, OPT_FLAG, NULL, "the same as --format json", &o.json } },
+		{ ANY, { "output", 'o', OPT_STRING, "FILE",
+		  "report to FILE, - for standard output", &o.output } },
 	};
+	struct option_def defs[sizeof(rows) / sizeof(*rows) + 1] = { { 0 } };
+	const struct option_set set = { texts[domains].usage, texts[domains].about, defs };
 	int control = -1, ack = -1, rest, status = EXIT_USAGE;
 	struct target target;
+	size_t i, n = 0;
 	bool dashes;
 
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].domains == ANY || rows[i].domains == domains)
+			defs[n++] = rows[i].def;
 	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
 	case OPTIONS_HELP:
 		status = EXIT_OK;
@@ -220,6 +260,8 @@ int cmd_fault(int argc, char **argv)
 	if (!strcmp(o.format, "json"))
 		o.json = true;
 	err_json(o.json);
+	if (domains == BOTH && domains_parse(o.list, &o.domains))
+		goto cleanup;
 	if (check_options(&o, dashes, argv + rest))
 		goto cleanup;
 	if (o.control && control_option(o.control, &control, &ack))
@@ -228,10 +270,25 @@ int cmd_fault(int argc, char **argv)
 			.pid = o.pids.item, .pids = o.pids.n, .tid = o.tids.item,
 			.tids = o.tids.n, .cgroup = o.cgroup, .comm = o.comm, .all = o.all }))
 		goto cleanup;
-	status = run_fault(&o, &target, argv + rest, control, ack);
+	status = run_trace(&o, &target, argv + rest, control, ack);
 	target_close(&target);
 cleanup:
 	option_list_free(&o.pids);
 	option_list_free(&o.tids);
 	return status;
+}
+
+int cmd_fault(int argc, char **argv)
+{
+	return command("fault", FAULT, argc, argv);
+}
+
+int cmd_lock(int argc, char **argv)
+{
+	return command("lock", LOCK, argc, argv);
+}
+
+int cmd_trace(int argc, char **argv)
+{
+	return command("trace", BOTH, argc, argv);
 }

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_LOCK_H
+#define MMSCOPE_LOCK_H
+
+/*
+ * Waits for locks, by the class of the lock.
+ *
+ * contention_begin and contention_end see mutexes whole, but of spinlocks only the
+ * queue and of rwsems only who sleeps (6.1 to 7.3): these are seen where their slow
+ * paths start and end, and so are folio locks and the per-VMA lock of 7.x, which
+ * have no such events.
+ *
+ * A lock that can be waited for anywhere is no place to take one: no map is updated
+ * and nothing is created where a spinlock is waited for, and where a task may sleep
+ * only its own storage is. Whose lock it is, is told by what surrounds it: the
+ * object that it would be part of points back at itself.
+ */
+#include "lock_class.h"
+
+/* ---- set by the loader ---- */
+
+const volatile bool lock_slow_rwsem;	/* the slow paths of rwsems are attached */
+
+#define WAITS_MAX	4	/* waits inside waits that are told apart */
+
+/* Where a wait is seen: its end is matched by that and the lock. */
+enum wait_site {
+	SITE_EVENT,		/* contention_begin */
+	SITE_READ, SITE_WRITE,	/* rwsem_down_read_slowpath() and its like */
+	SITE_FOLIO, SITE_RETRY, SITE_BIT,
+	SITE_VMA, SITE_VMA_OTHER,
+	SITE_SPIN,
+};
+
+struct wait {
+	u64 lock, start;
+	u64 sp;			/* of the probe's frame: what lies deeper has returned */
+	u32 slot;		/* SLOT_NONE: not counted, an outer one is */
+	u32 row;
+	u8 site;
+};
+
+struct task_waits {
+	u32 depth;
+	struct wait wait[WAITS_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_waits);
+} waits SEC(".maps");
+
+/* Who spins cannot leave its CPU, and an interrupt that spins as well ends first. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct task_waits);
+} spins SEC(".maps");
+
+static __always_inline u32 lock_slot(struct lock_id id)
+{
+	return slot_at(SLOT_BASE_LOCK +
+		       (clamp(id.class, CLASS_MAX) * MODE_MAX + clamp(id.mode, MODE_MAX)) *
+		       SPACE_MAX + clamp(id.space, SPACE_MAX));
+}
+
+/* An address on the kernel stack that the program runs on. Needs read_memory. */
+static __always_inline u64 stack_of(void *ctx)
+{
+	u64 sp = 0;
+
+	if (read_memory)
+		bpf_probe_read_kernel(&sp, sizeof(sp), &ctx);
+	return sp;
+}
+
+/*
+ * Stacks are 16 KiB, with KASAN 32; they are mapped with a gap behind, so that no other
+ * one is within 32 KiB. Interrupts have their own (x86 and arm64).
+ */
+#define STACK_SPAN	32768
+
+static __always_inline bool on_task_stack(u64 sp)
+{
+	return !sp || sp - (u64)bpf_get_current_task_btf()->stack < STACK_SPAN;
+}
+
+static __always_inline bool lock_target(void)
+{
+	if (!observing)
+		return false;
+	if (!observe_all)
+		return state_find();
+	return !(observe_cgroup || observe_comm) || task_fits();
+}
+
+static __always_inline void wait_counted(struct lock_id id, u32 slot, bool nested)
+{
+	count(METRIC_LOCK_EVENTS, slot_at(SLOT_BASE_MODE + clamp(id.mode, MODE_MAX)), 1);
+	count(METRIC_LOCK_CONTENDED, slot, 1);
+	if (nested)
+		count(METRIC_LOCK_NESTED, slot_at(SLOT_BASE_NONE), 1);
+}
+
+static __always_inline void wait_over(const struct wait *w, u64 now)
+{
+	u64 ns = now - w->start;
+
+	if (w->slot == SLOT_NONE)
+		return;
+	if (w->site == SITE_SPIN && w->slot == SLOT_NONE - 1) {
+		count_time(METRIC_LOCK_INTERRUPT, slot_at(SLOT_BASE_NONE), ns);
+		return;
+	}
+	count_time(METRIC_LOCK_WAIT, w->slot, ns);
+	row_time(w->row, ns);
+}
+
+/* ---- waits of a task that may sleep ---- */
+
+/* A wait for a lock begins; `mode` is a read, a write, or what has only one. */
+static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
+{
+	struct task_waits *t;
+	struct lock_id id;
+	struct wait *w;
+	bool again = false;
+	u32 depth, i;
+
+	if (!lock_target())
+		return;
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		count_trust(TRUST_LOST);
+		return;
+	}
+	depth = t->depth;
+	/* A mutex says that it begins when it spins, and again when it sleeps. */
+	if (site == SITE_EVENT && depth && depth <= WAITS_MAX) {
+		w = &t->wait[(depth - 1) & (WAITS_MAX - 1)];
+		if (w->site == site && w->lock == lock)
+			return;
+	}
+	/* Whose frame is not above ours has returned: its end was lost. */
+	for (i = 0; i < WAITS_MAX; i++) {
+		if (!depth || depth > WAITS_MAX)
+			break;
+		w = &t->wait[(depth - 1) & (WAITS_MAX - 1)];
+		if (!sp || w->sp > sp)
+			break;
+		count_trust(TRUST_UNMATCHED);
+		depth--;
+	}
+	if (depth >= WAITS_MAX) {
+		t->depth = depth = 0;
+		count_trust(TRUST_LOST);
+	}
+	for (i = 0; i < WAITS_MAX; i++)
+		if (i < depth && t->wait[i].lock == lock)
+			again = true;
+	w = &t->wait[depth & (WAITS_MAX - 1)];
+	w->lock = lock;
+	w->sp = sp;
+	w->site = site;
+	w->row = ROW_NONE;
+	w->slot = SLOT_NONE;
+	t->depth = depth + 1;
+	if (!again) {
+		id = site == SITE_VMA ? (struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OWN } :
+		     site == SITE_VMA_OTHER ?
+			(struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OTHER } :
+		     site >= SITE_FOLIO ? (struct lock_id){ CLASS_FOLIO, mode, SPACE_NONE } :
+		     lock_identify(lock, mode);
+		w->slot = lock_slot(id);
+		w->row = row_count(lock, id);
+		wait_counted(id, w->slot, depth);
+	}
+	w->start = bpf_ktime_get_ns();
+}
+
+static __noinline void task_waited(u64 lock, u32 site)
+{
+	struct task_waits *t;
+	struct wait *w;
+	u64 now;
+	u32 i, at;
+
+	if (!observing)
+		return;
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+	if (!t)
+		return;
+	now = bpf_ktime_get_ns();
+	for (i = 0; i < WAITS_MAX; i++) {
+		at = t->depth - 1 - i;
+		if (at >= WAITS_MAX)
+			break;
+		w = &t->wait[at & (WAITS_MAX - 1)];
+		if (w->lock != lock || w->site != site)
+			continue;
+		wait_over(w, now);
+		if (i)
+			count_at(TRUST_UNMATCHED, i);
+		t->depth = at;
+		return;
+	}
+	/* Spinlocks end by the same event, and not every call of these waits. */
+	if (site != SITE_EVENT && site < SITE_VMA && lock_target())
+		count_trust(TRUST_UNMATCHED);
+}
+
+/* include/trace/events/lock.h, the same since 5.19. */
+#define LCB_F_READ	0x2
+#define LCB_F_WRITE	0x4
+#define LCB_F_RT	0x8
+#define LCB_F_PERCPU	0x10
+#define LCB_F_MUTEX	0x20
+
+/* contention_begin(lock, flags) */
+SEC("tp_btf/contention_begin")
+int LOCK_EVENT__tp_btf(u64 *ctx)
+{
+	u32 flags = ctx[1], mode;
+
+	/* Spinlocks first: nothing is looked up while one is waited for. */
+	if (!(flags & ~1u))
+		return 0;
+	if (flags & LCB_F_MUTEX)
+		mode = MODE_MUTEX;
+	else if (flags & LCB_F_RT)
+		mode = MODE_RT;
+	else if (flags & LCB_F_PERCPU || !lock_slow_rwsem)
+		mode = flags & LCB_F_READ ? MODE_READ : MODE_WRITE;
+	else
+		return 0;
+	task_wait(ctx[0], stack_of(ctx), SITE_EVENT, mode);
+	return 0;
+}
+
+SEC("tp_btf/contention_end")
+int LOCK_EVENT_END__tp_btf(u64 *ctx)
+{
+	task_waited(ctx[0], SITE_EVENT);
+	return 0;
+}
+
+/*
+ * The entry and exit of a function whose first argument is the lock: matched by it,
+ * which at an exit only a trampoline sees.
+ */
+/* As a number: with a typed pointer there is no arithmetic. */
+static __always_inline u64 lock_of(u64 *ctx)
+{
+	u64 lock = 0;
+
+	bpf_get_func_arg(ctx, 0, &lock);
+	return lock;
+}
+
+#define WAIT_PROGRAMS(event, suffix, site, mode)				\
+	SEC("fentry")								\
+	int event##__fentry##suffix(u64 *ctx)					\
+	{									\
+		task_wait(lock_of(ctx), stack_of(ctx), site, mode);		\
+		return 0;							\
+	}									\
+	SEC("fexit")								\
+	int event##_END__fexit##suffix(u64 *ctx)				\
+	{									\
+		task_waited(lock_of(ctx), site);				\
+		return 0;							\
+	}
+
+WAIT_PROGRAMS(READ_WAIT, , SITE_READ, MODE_READ)
+WAIT_PROGRAMS(WRITE_WAIT, , SITE_WRITE, MODE_WRITE)
+WAIT_PROGRAMS(FOLIO_WAIT, , SITE_FOLIO, MODE_WAIT)
+WAIT_PROGRAMS(FOLIO_WAIT, 2, SITE_FOLIO, MODE_WAIT)
+WAIT_PROGRAMS(FOLIO_RETRY, , SITE_RETRY, MODE_WAIT)
+
+/* folio_wait_bit(folio, bit): PG_locked is 0 in all releases. */
+#define BIT_PROGRAMS(suffix)							\
+	SEC("fentry")								\
+	int FOLIO_BIT__fentry##suffix(u64 *ctx)					\
+	{									\
+		if (!(u32)ctx[1])						\
+			task_wait(lock_of(ctx), stack_of(ctx), SITE_BIT, MODE_WAIT); \
+		return 0;							\
+	}									\
+	SEC("fexit")								\
+	int FOLIO_BIT_END__fexit##suffix(u64 *ctx)				\
+	{									\
+		if (!(u32)ctx[1])						\
+			task_waited(lock_of(ctx), SITE_BIT);			\
+		return 0;							\
+	}
+
+BIT_PROGRAMS()
+BIT_PROGRAMS(2)
+
+/*
+ * __vma_start_exclude_readers(ves): every writer comes here; it waits if there are
+ * readers beside the reference that an attached mapping has.
+ */
+SEC("fentry")
+int VMA_WAIT__fentry(u64 *ctx)
+{
+	const bool typed = true;
+	struct vma_exclude_readers_state *ves = (void *)ctx[0];
+	struct vm_area_struct *vma = READ(ves, vma);
+
+	/* Matched by its argument, which no other wait has. */
+	if (READ(vma, vm_refcnt.refs.counter) > (READ(ves, detaching) ? 0 : 1))
+		task_wait(lock_of(ctx), stack_of(ctx),
+			  READ(vma, vm_mm) == bpf_get_current_task_btf()->mm ?
+			  SITE_VMA : SITE_VMA_OTHER, MODE_WRITE);
+	return 0;
+}
+
+SEC("fexit")
+int VMA_WAIT_END__fexit(u64 *ctx)
+{
+	const bool typed = true;
+	struct vma_exclude_readers_state *ves = (void *)ctx[0];
+	struct vm_area_struct *vma = READ(ves, vma);
+
+	task_waited(lock_of(ctx), READ(vma, vm_mm) == bpf_get_current_task_btf()->mm ?
+		    SITE_VMA : SITE_VMA_OTHER);
+	return 0;
+}
+
+/* lock_vma_under_rcu(): a reader does not wait, it takes mmap_lock instead. */
+EXIT_BODY(VMA_REFUSED)
+{
+	if (!ret && lock_target())
+		count(METRIC_LOCK_VMA_REFUSED, slot_at(SLOT_BASE_NONE), 1);
+}
+EXIT_PROGRAMS(VMA_REFUSED)
+
+/* ---- spinlocks ---- */
+
+static __noinline void spin_wait(u64 lock, u64 sp)
+{
+	struct task_waits *s, *t;
+	u32 zero = 0, depth, slot, row = ROW_NONE;
+	struct lock_id id;
+	struct wait *w;
+
+	if (!observing)
+		return;
+	if (!on_task_stack(sp)) {
+		slot = SLOT_NONE - 1;	/* no task waits */
+	} else {
+		if (!lock_target())
+			return;
+		t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+		id = lock_identify(lock, MODE_SPIN);
+		slot = lock_slot(id);
+		row = row_count(lock, id);
+		wait_counted(id, slot, t && t->depth);
+	}
+	s = bpf_map_lookup_elem(&spins, &zero);
+	if (!s)
+		return;
+	depth = s->depth;
+	if (depth >= WAITS_MAX) {
+		depth = 0;
+		count_trust(TRUST_LOST);
+	}
+	/* An interrupt that comes now finds its place behind ours. */
+	s->depth = depth + 1;
+	barrier();
+	w = &s->wait[depth & (WAITS_MAX - 1)];
+	w->lock = lock;
+	w->site = SITE_SPIN;
+	w->slot = slot;
+	w->row = row;
+	w->start = bpf_ktime_get_ns();
+}
+
+static __noinline void spin_waited(u64 lock)
+{
+	struct task_waits *s;
+	struct wait *w;
+	u32 zero = 0, i, at;
+	u64 now;
+
+	if (!observing)
+		return;
+	now = bpf_ktime_get_ns();
+	s = bpf_map_lookup_elem(&spins, &zero);
+	if (!s)
+		return;
+	for (i = 0; i < WAITS_MAX; i++) {
+		at = s->depth - 1 - i;
+		if (at >= WAITS_MAX)
+			break;
+		w = &s->wait[at & (WAITS_MAX - 1)];
+		if (w->lock != lock)
+			continue;
+		wait_over(w, now);
+		if (i)
+			count_at(TRUST_UNMATCHED, i);
+		s->depth = at;
+		return;
+	}
+}
+
+#define SPIN_PROGRAMS(suffix)							\
+	SEC("fentry")								\
+	int SPIN_WAIT__fentry##suffix(u64 *ctx)					\
+	{									\
+		spin_wait(lock_of(ctx), stack_of(ctx));				\
+		return 0;							\
+	}									\
+	SEC("fexit")								\
+	int SPIN_WAIT_END__fexit##suffix(u64 *ctx)				\
+	{									\
+		spin_waited(lock_of(ctx));					\
+		return 0;							\
+	}
+
+SPIN_PROGRAMS()
+SPIN_PROGRAMS(2)
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_LOCK_CLASS_H
+#define MMSCOPE_LOCK_CLASS_H
+
+/*
+ * What lock is at an address. Nothing is dereferenced: memory is only read through
+ * bpf_probe_read_kernel(), which an address that is none makes fail.
+ */
+
+/* ---- set by the loader; 0: not known ---- */
+
+const volatile __u64 vmemmap_at;	/* addresses of variables of the kernel */
+const volatile __u64 page_offset_at;
+const volatile __u64 memcg_locks[MEMCG_LOCKS];
+const volatile __u32 lock_by = LABEL_MAX;	/* rows are of this open label, else of locks */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct raw_spinlock {
+	int raw_lock;
+};
+
+struct spinlock {
+	int rlock;
+};
+
+struct rw_semaphore {
+	struct raw_spinlock wait_lock;
+};
+
+struct xarray {
+	struct spinlock xa_lock;
+};
+
+struct address_space___lock {
+	struct inode *host;
+	struct xarray i_pages;
+	struct rw_semaphore invalidate_lock;
+	struct rw_semaphore i_mmap_rwsem;
+};
+
+struct inode___lock {
+	struct spinlock i_lock;
+	struct rw_semaphore i_rwsem;
+	struct address_space___lock i_data;
+};
+
+struct anon_vma___lock {
+	struct anon_vma *root;
+	struct rw_semaphore rwsem;
+};
+
+struct mm_struct___lock {
+	struct spinlock page_table_lock;
+	struct rw_semaphore mmap_lock;
+};
+
+struct pglist_data;
+
+struct zone {
+	struct pglist_data *zone_pgdat;
+	struct spinlock lock;
+};
+
+struct pglist_data {
+	struct zone node_zones[1];
+};
+
+struct lruvec {
+	struct spinlock lru_lock;
+	struct pglist_data *pgdat;
+};
+
+/* Before 6.5 part of struct page. */
+struct ptdesc {
+	struct spinlock ptl;
+	unsigned int __page_type;
+};
+
+struct page___lock {
+	struct spinlock ptl;
+	unsigned long compound_head;
+};
+
+/* Since 7.0: what points at the head of a compound page, or a mask that leads there. */
+struct page___info {
+	unsigned long compound_info;
+};
+
+struct kmem_cache {
+	unsigned int size;
+	const char *name;
+};
+
+struct slab {
+	struct kmem_cache *slab_cache;
+	unsigned int __page_type;
+};
+
+/* Before 6.10 a flag of the page said that it is one. */
+struct slab___old {
+	unsigned long __page_flags;
+};
+
+/* 6.4 to 6.14. */
+struct vma_lock;
+
+struct vm_area_struct___lock {
+	struct vma_lock *vm_lock;
+};
+
+#pragma clang attribute pop
+
+/* The types of pages moved in nearly every release: asked for by name. */
+enum pagetype___lock {
+	PGTY_table = 242,
+	PGTY_slab = 245,
+};
+
+enum pageflags___lock {
+	PG_slab = 9,
+};
+
+struct lock_id {
+	u8 class, mode, space;
+};
+
+static __always_inline u64 word_at(u64 address)
+{
+	u64 v = 0;
+
+	bpf_probe_read_kernel(&v, sizeof(v), (void *)address);
+	return v;
+}
+
+static __always_inline u32 half_at(u64 address)
+{
+	u32 v = 0;
+
+	bpf_probe_read_kernel(&v, sizeof(v), (void *)address);
+	return v;
+}
+
+#define OFFSET(type, member)	bpf_core_field_offset(struct type, member)
+
+/* Is this the mapping that is part of its inode? */
+static __always_inline bool is_mapping(u64 mapping)
+{
+	u64 host = word_at(mapping + OFFSET(address_space___lock, host));
+
+	return host && host + OFFSET(inode___lock, i_data) == mapping;
+}
+
+static __always_inline bool is_inode(u64 inode)
+{
+	return word_at(inode + OFFSET(inode___lock, i_data) +
+		       OFFSET(address_space___lock, host)) == inode;
+}
+
+static __always_inline bool is_node(u64 pgdat)
+{
+	return pgdat && word_at(pgdat + OFFSET(zone, zone_pgdat)) == pgdat;
+}
+
+static __always_inline bool is_mm(u64 mm)
+{
+	u64 owner = word_at(mm + bpf_core_field_offset(struct mm_struct, owner));
+
+	return owner && word_at(owner + bpf_core_field_offset(struct task_struct, mm)) == mm;
+}
+
+/* ---- pages ---- */
+
+__u64 vmemmap_base, page_offset_base;	/* what is at these addresses, once read */
+
+#define VMEMMAP_SPAN	(1ULL << 46)	/* with five levels of tables; nothing is behind it */
+#define DIRECT_SPAN	(1ULL << 46)
+
+static __always_inline bool vmemmap_known(void)
+{
+	if (!vmemmap_base && vmemmap_at)
+		vmemmap_base = word_at(vmemmap_at);
+	if (!page_offset_base && page_offset_at)
+		page_offset_base = word_at(page_offset_at);
+	return vmemmap_base && page_offset_base;
+}
+
+#define PAGE_STRUCT	64	/* its size, and alignment (CONFIG_HAVE_ALIGNED_STRUCT_PAGE) */
+
+static __always_inline u32 page_type(u64 page)
+{
+	return half_at(page + OFFSET(slab, __page_type)) >> 24;
+}
+
+/* Split locks of page tables lie in the struct page of the table. */
+static __always_inline bool is_table_lock(u64 lock)
+{
+	u64 page;
+
+	if (bpf_core_field_exists(((struct ptdesc *)0)->ptl)) {
+		page = lock - OFFSET(ptdesc, ptl);
+		if (page & (PAGE_STRUCT - 1))
+			return false;
+		return bpf_core_enum_value_exists(enum pagetype___lock, PGTY_table) ?
+		       page_type(page) == bpf_core_enum_value(enum pagetype___lock, PGTY_table) :
+		       vmemmap_known() && lock - vmemmap_base < VMEMMAP_SPAN;
+	}
+	page = lock - OFFSET(page___lock, ptl);
+	return !(page & (PAGE_STRUCT - 1)) && vmemmap_known() &&
+	       lock - vmemmap_base < VMEMMAP_SPAN && lock < vmemmap_base + (1ULL << 40);
+}
+
+static __always_inline u64 page_head(u64 page)
+{
+	u64 info;
+
+	if (bpf_core_field_exists(((struct page___info *)0)->compound_info))
+		info = word_at(page + OFFSET(page___info, compound_info));
+	else
+		info = word_at(page + OFFSET(page___lock, compound_head));
+	if (!(info & 1))
+		return page;
+	if (info - 1 - vmemmap_base < VMEMMAP_SPAN && info - 1 <= page)
+		return info - 1;
+	return page & (info - 1);
+}
+
+static __always_inline bool is_slab(u64 page)
+{
+	if (bpf_core_enum_value_exists(enum pagetype___lock, PGTY_slab))
+		return page_type(page) == bpf_core_enum_value(enum pagetype___lock, PGTY_slab);
+	return bpf_core_enum_value_exists(enum pageflags___lock, PG_slab) &&
+	       word_at(page) & 1ULL << bpf_core_enum_value(enum pageflags___lock, PG_slab);
+}
+
+/* The slab cache that an object is of, and how far into the object an address is. */
+static __always_inline u64 slab_of(u64 address, u32 *offset)
+{
+	u64 page, cache;
+	u32 size;
+
+	if (!vmemmap_known() || address - page_offset_base >= DIRECT_SPAN)
+		return 0;
+	page = page_head(vmemmap_base + ((address - page_offset_base) >> page_shift) * PAGE_STRUCT);
+	if (!is_slab(page))
+		return 0;
+	cache = word_at(page + OFFSET(slab, slab_cache));
+	size = half_at(cache + OFFSET(kmem_cache, size));
+	if (!size)
+		return 0;
+	*offset = (address - page_offset_base -
+		   ((page - vmemmap_base) / PAGE_STRUCT << page_shift)) % size;
+	return cache;
+}
+
+static __always_inline bool is_vma_lock(u64 lock)
+{
+	char name[16] = "";
+	u32 offset;
+	u64 cache;
+
+	if (!bpf_core_field_exists(((struct vm_area_struct___lock *)0)->vm_lock))
+		return false;
+	cache = slab_of(lock, &offset);
+	if (!cache)
+		return false;
+	bpf_probe_read_kernel_str(name, sizeof(name),
+				  (void *)word_at(cache + OFFSET(kmem_cache, name)));
+	return *(u64 *)name == 0x6b636f6c5f616d76ULL && !name[8];	/* "vma_lock" */
+}
+
+/* ---- classes ---- */
+
+/* As a number; needs read_memory. */
+static __always_inline u64 current_mm(void)
+{
+	return word_at((u64)bpf_get_current_task() +
+		       bpf_core_field_offset(struct task_struct, mm));
+}
+
+static __noinline u32 class_of_rwsem(u64 sem)
+{
+	if (is_mapping(sem - OFFSET(address_space___lock, i_mmap_rwsem)))
+		return CLASS_I_MMAP_RWSEM;
+	if (is_mapping(sem - OFFSET(address_space___lock, invalidate_lock)))
+		return CLASS_INVALIDATE_LOCK;
+	if (is_inode(sem - OFFSET(inode___lock, i_rwsem)))
+		return CLASS_INODE;
+	if (word_at(sem - OFFSET(anon_vma___lock, rwsem) + OFFSET(anon_vma___lock, root)) ==
+	    sem - OFFSET(anon_vma___lock, rwsem))
+		return CLASS_ANON_VMA;
+	if (is_mm(sem - OFFSET(mm_struct___lock, mmap_lock)))
+		return CLASS_MMAP_LOCK;
+	return is_vma_lock(sem) ? CLASS_VMA_LOCK : CLASS_OTHER;
+}
+
+static __noinline u32 class_of_spinlock(u64 lock)
+{
+	u64 lru = lock - OFFSET(lruvec, lru_lock), zone = lock - OFFSET(zone, lock);
+	u32 i;
+
+	if (is_table_lock(lock))
+		return CLASS_PAGE_TABLE;
+	if (is_mapping(lock - OFFSET(address_space___lock, i_pages.xa_lock)))
+		return CLASS_I_PAGES;
+	if (is_node(word_at(lru + OFFSET(lruvec, pgdat))))
+		return CLASS_LRU;
+	if (is_node(word_at(zone + OFFSET(zone, zone_pgdat))))
+		return CLASS_ZONE;
+	if (is_inode(lock - OFFSET(inode___lock, i_lock)))
+		return CLASS_INODE;
+	for (i = 0; i < MEMCG_LOCKS; i++)
+		if (memcg_locks[i] && memcg_locks[i] == lock)
+			return CLASS_MEMCG;
+	return CLASS_OTHER;
+}
+
+/* The class, and whose address space it is of where that says something. */
+static __always_inline struct lock_id lock_identify(u64 lock, u32 mode)
+{
+	struct lock_id id = { .class = CLASS_OTHER, .mode = mode, .space = SPACE_NONE };
+	u64 mm = (u64)bpf_get_current_task_btf()->mm, sem = lock;
+	u32 i;
+
+	/* Who waits for a rwsem may first have to wait for the lock of its queue. */
+	if (mode == MODE_SPIN)
+		sem -= OFFSET(rw_semaphore, wait_lock);
+	if (sem - OFFSET(mm_struct___lock, mmap_lock) == mm) {
+		id.class = CLASS_MMAP_LOCK;
+		id.space = SPACE_OWN;
+		return id;
+	}
+	if (mode == MODE_SPIN && lock - OFFSET(mm_struct___lock, page_table_lock) == mm) {
+		id.class = CLASS_PAGE_TABLE;
+		return id;
+	}
+	if (!read_memory)
+		return id;
+	if (mode == MODE_MUTEX) {
+		for (i = 0; i < MEMCG_LOCKS; i++)
+			if (memcg_locks[i] && memcg_locks[i] == lock)
+				id.class = CLASS_MEMCG;
+	} else if (mode == MODE_SPIN) {
+		id.class = class_of_spinlock(lock);
+		if (id.class == CLASS_OTHER)
+			id.class = class_of_rwsem(sem);
+	} else if (mode == MODE_READ || mode == MODE_WRITE) {
+		id.class = class_of_rwsem(sem);
+	}
+	if (id.class == CLASS_MMAP_LOCK)
+		id.space = SPACE_OTHER;
+	else if (id.class == CLASS_VMA_LOCK)
+		id.space = SPACE_OWN;	/* nobody else's is waited for by its own lock */
+	return id;
+}
+
+/* ---- rows: by the lock itself, or by an open label ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct lock_row);
+} lock_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct lock_row_counts);
+} lock_counts SEC(".maps");
+
+#define ROW_TRIES	8
+
+static __always_inline u64 mix(u64 a, u64 b)
+{
+	a = (a ^ (a >> 29)) * 0x9e3779b97f4a7c15ULL;
+	b = (b ^ (b >> 31)) * 0xc2b2ae3d27d4eb4fULL;
+	return (a ^ (b << 17 | b >> 47)) | 1;	/* 0 is an empty row */
+}
+
+static __always_inline void row_name(struct lock_row *row, u64 task)
+{
+	bpf_probe_read_kernel_str(row->name, 16, (void *)
+				  (task + bpf_core_field_offset(struct task_struct, comm)));
+	row->pid = half_at(task + bpf_core_field_offset(struct task_struct, tgid));
+}
+
+/* The address space that a lock is of; 0: of none that is known. */
+static __always_inline u64 lock_space(u64 lock, struct lock_id id)
+{
+	if (id.class == CLASS_MMAP_LOCK && id.mode != MODE_SPIN)
+		return lock - OFFSET(mm_struct___lock, mmap_lock);
+	return id.space == SPACE_OTHER ? 0 : current_mm();
+}
+
+/* Claimed by one compare-and-exchange; what else is in a row, only the reader reads. */
+static __noinline u32 row_find(u64 lock, u32 packed)
+{
+	struct lock_id id = { packed, packed >> 8, packed >> 16 };
+	u64 word[2] = { 0 }, key, old, cache = 0;
+	struct lock_row *row;
+	u32 offset = 0, i, at;
+
+	if (lock_by == LABEL_COMM) {
+		bpf_get_current_comm(word, sizeof(word));
+	} else if (lock_by == LABEL_PID) {
+		word[0] = bpf_get_current_pid_tgid() >> 32;
+	} else if (lock_by == LABEL_OWNER) {
+		word[0] = lock_space(lock, id);
+	} else {
+		cache = slab_of(lock, &offset);
+		word[0] = cache ?: lock;
+		word[1] = cache ? offset : 0;
+	}
+	key = mix(word[0], word[1]);
+	at = key >> 32;
+	/* Unrolled: how the compiler lays it out is no loop to the verifier of 6.1. */
+#pragma unroll
+	for (i = 0; i < ROW_TRIES; i++) {
+		at = (at + i) & (LOCK_ROWS - 1);
+		/* The last one is of all that have none. */
+		if (at == LOCK_ROW_REST)
+			continue;
+		row = bpf_map_lookup_elem(&lock_rows, &at);
+		if (!row)
+			return ROW_NONE;
+		old = row->key;
+		if (old == key)
+			return at;
+		if (old)
+			continue;
+		old = __sync_val_compare_and_swap(&row->key, 0, key);
+		if (old == key)
+			return at;
+		if (old)
+			continue;
+		row->lock = cache ? 0 : word[0];
+		row->offset = offset;
+		if (lock_by == LABEL_COMM || lock_by == LABEL_PID) {
+			row_name(row, bpf_get_current_task());
+		} else if (lock_by == LABEL_OWNER) {
+			u64 owner = word[0] ? word_at(word[0] +
+				bpf_core_field_offset(struct mm_struct, owner)) : 0;
+
+			if (owner)
+				row_name(row, owner);
+		} else if (cache) {
+			bpf_probe_read_kernel_str(row->name, sizeof(row->name), (void *)
+						  word_at(cache + OFFSET(kmem_cache, name)));
+		}
+		return at;
+	}
+	count_trust(TRUST_BY_FULL);
+	return LOCK_ROW_REST;
+}
+
+/* A wait for a lock that begins, in its row; ROW_NONE: it is in none. */
+static __always_inline u32 row_count(u64 lock, struct lock_id id)
+{
+	struct lock_row_counts *c;
+	u32 row;
+
+	if (!read_memory || (lock_by == LABEL_MAX && id.class != CLASS_OTHER))
+		return ROW_NONE;
+	row = row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16);
+	c = bpf_map_lookup_elem(&lock_counts, &row);
+	if (c)
+		__sync_fetch_and_add(&c->begun, 1);
+	return row;
+}
+
+static __always_inline void row_time(u32 row, u64 ns)
+{
+	struct lock_row_counts *c;
+
+	if (row == ROW_NONE)
+		return;
+	c = bpf_map_lookup_elem(&lock_counts, &row);
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->ended, 1);
+	__sync_fetch_and_add(&c->ns, ns);
+}
+
+#endif

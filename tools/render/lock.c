@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The default screen of `mmscope lock`: docs/mmscope-lock.1 explains it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "render/fault.h"
+
+#define ROWS_SHOWN	20	/* locks without a class, or values of an open label */
+
+/* One line of a table: what was waited for, or who waited. */
+struct lock_line {
+	const char *label[3];
+	uint64_t waits, ended, ns;
+	unsigned int flags;
+	struct hist hist;
+};
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct lock_line *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->waits > b->waits ? -1 : a->waits < b->waits;
+}
+
+static bool same(const struct sample *s, const struct lock_line *line, enum label first)
+{
+	if (first >= LABEL_OPEN)
+		return s->label[first] == line->label[0];
+	return s->label[LABEL_CLASS] == line->label[0] && s->label[LABEL_MODE] == line->label[1] &&
+	       s->label[LABEL_SPACE] == line->label[2];
+}
+
+/* All samples of both metrics, by class, mode and mm or by an open label, longest first. */
+static struct lock_line *gather(const struct run *run, enum label first, size_t *n)
+{
+	struct lock_line *lines = calloc(run->samples + 1, sizeof(*lines)), *l;
+	struct hist *room = malloc(sizeof(*room));
+	enum label view = first >= LABEL_OPEN ? first : LABEL_MAX;
+	size_t i;
+
+	*n = 0;
+	for (i = 0; lines && room && i < run->samples; i++) {
+		const struct sample *s = &run->sample[i];
+		const struct hist *h;
+
+		if ((s->metric->id != METRIC_LOCK_CONTENDED && s->metric->id != METRIC_LOCK_WAIT) ||
+		    s->unavailable || sample_view(s) != view || sample_is_zero(s))
+			continue;
+		for (l = lines; l < lines + *n && !same(s, l, first); l++)
+			;
+		if (l == lines + *n) {
+			(*n)++;
+			l->label[0] = s->label[first];
+			l->label[1] = s->label[LABEL_MODE];
+			l->label[2] = s->label[LABEL_SPACE];
+			hist_init(&l->hist, HIST_TIME);
+		}
+		l->flags |= s->flags;
+		if (s->metric->id == METRIC_LOCK_CONTENDED) {
+			l->waits += s->value;
+			continue;
+		}
+		h = sample_hist_read(s, room);
+		if (!h)
+			continue;
+		l->ended += h->count;
+		l->ns += h->sum;
+		if (view == LABEL_MAX)
+			hist_merge(&l->hist, h);
+	}
+	free(room);
+	if (lines)
+		qsort(lines, *n, sizeof(*lines), by_time);
+	return lines;
+}
+
+static struct text percentile(const struct hist *h, double p)
+{
+	uint64_t low, high;
+
+	if (hist_percentile(h, p, &low, &high))
+		return text_time_below(low, high);
+	return (struct text){ "-" };
+}
+
+static void print_classes(FILE *f, const struct lock_line *lines, size_t n, uint64_t all,
+			  const struct view *view)
+{
+	static const char *const head[] = { "CLASS", "MODE", "MM", "WAITS", "WAITED", "SHARE",
+					    "MEAN", "P50", "P99" };
+	struct table t = { .columns = 9, .left = 3, .keep = 7 };
+	size_t i;
+
+	for (i = 0; i < t.columns; i++)
+		table_cell(&t, "%s", head[i]);
+	for (i = 0; i < n; i++) {
+		const struct lock_line *l = &lines[i];
+		bool lower = l->flags & (SAMPLE_LOWER_BOUND | SAMPLE_SATURATED);
+
+		table_cell(&t, "%s", l->label[0]);
+		table_cell(&t, "%s", l->label[1]);
+		table_cell(&t, "%s", strcmp(l->label[2], "none") ? l->label[2] : "-");
+		table_cell(&t, "%s%s", text_count(l->waits).s, lower ? "+" : "");
+		table_cell(&t, "%s", text_time(l->ns).s);
+		table_cell(&t, "%s", text_percent(l->ns, all).s);
+		table_cell(&t, "%s", l->ended ? text_time(l->ns / l->ended).s : "-");
+		table_cell(&t, "%s", percentile(&l->hist, 50).s);
+		table_cell(&t, "%s", percentile(&l->hist, 99).s);
+	}
+	table_print(f, view, &t);
+	table_free(&t);
+}
+
+/* Rows of one open label, the longest waits first. */
+static void print_rows(FILE *f, const struct run *run, enum label label, const char *head,
+		       const struct view *view)
+{
+	struct table t = { .columns = 4, .left = 1 };
+	struct lock_line *lines;
+	char clean[64];
+	size_t n, i;
+
+	lines = gather(run, label, &n);
+	if (!lines || !n) {
+		free(lines);
+		return;
+	}
+	table_cell(&t, "%s", head);
+	table_cell(&t, "WAITS");
+	table_cell(&t, "WAITED");
+	table_cell(&t, "MEAN");
+	for (i = 0; i < n && i < ROWS_SHOWN; i++) {
+		text_escape(clean, sizeof(clean), lines[i].label[0]);
+		table_cell(&t, "%s", clean);
+		table_cell(&t, "%s", text_count(lines[i].waits).s);
+		table_cell(&t, "%s", text_time(lines[i].ns).s);
+		table_cell(&t, "%s",
+			   lines[i].ended ? text_time(lines[i].ns / lines[i].ended).s : "-");
+	}
+	fputc('\n', f);
+	table_print(f, view, &t);
+	if (n > ROWS_SHOWN)
+		fprintf(f, "(and %zu more: with --json)\n", n - ROWS_SHOWN);
+	table_free(&t);
+	free(lines);
+}
+
+/* Numbers that belong to no row. */
+static void print_rest(FILE *f, const struct run *run, const struct view *view)
+{
+	struct total nested, refused;
+	struct hist *h = malloc(sizeof(*h));
+	unsigned int flags;
+
+	if (h && run_hist(run, METRIC_LOCK_INTERRUPT, NULL, h, &flags, NULL) && h->count)
+		fprintf(f, "in interrupts, of no task: %s waits for spinlocks, %s\n",
+			text_count(h->count).s, text_time(h->sum).s);
+	if (run_total(run, METRIC_LOCK_NESTED, NULL, &nested, NULL) && nested.value)
+		fprintf(f, "within another wait, whose time holds theirs: %s waits\n",
+			text_total(&nested).s);
+	if (run_total(run, METRIC_LOCK_VMA_REFUSED, NULL, &refused, NULL) && refused.value)
+		fprintf(f, "faults without the lock of their VMA, which take mmap_lock: %s\n",
+			text_total(&refused).s);
+	free(h);
+}
+
+void text_lock_part(FILE *f, const struct run *run, const struct view *view)
+{
+	static const struct {
+		enum label label;
+		const char *head;
+	} open[] = {
+		{ LABEL_LOCK, "LOCK WITHOUT A CLASS" },
+		{ LABEL_COMM, "NAME OF WHO WAITED" },
+		{ LABEL_PID, "WHO WAITED" },
+		{ LABEL_OWNER, "WHOSE ADDRESS SPACE" },
+	};
+	uint64_t waits = 0, all = 0, unnamed = 0, unnamed_waits = 0;
+	struct lock_line *lines;
+	size_t n, i;
+
+	lines = gather(run, LABEL_CLASS, &n);
+	if (!lines) {
+		fputs("(out of memory)\n", f);
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		waits += lines[i].waits;
+		all += lines[i].ns;
+		if (strcmp(lines[i].label[0], "other"))
+			continue;
+		unnamed += lines[i].ns;
+		unnamed_waits += lines[i].waits;
+	}
+	text_colour(f, view, "1");
+	if (n)
+		fprintf(f, "%s waits for locks, %s; %s (%s) has %s of it; without a class %s "
+			"waits, %s\n", text_count(waits).s, text_time(all).s, lines[0].label[0],
+			lines[0].label[1], text_percent(lines[0].ns, all).s,
+			text_count(unnamed_waits).s, text_percent(unnamed, all).s);
+	else
+		fputs("no waits for locks\n", f);
+	text_colour(f, view, NULL);
+	if (n)
+		print_classes(f, lines, n, all, view);
+	free(lines);
+	for (i = 0; i < sizeof(open) / sizeof(*open); i++)
+		print_rows(f, run, open[i].label, open[i].head, view);
+	print_rest(f, run, view);
+}
+
+void text_lock(FILE *f, const struct recording *rec, const struct view *view)
+{
+	size_t i;
+
+	for (i = 0; i < rec->runs; i++) {
+		const struct run *run = rec->run[i];
+		bool brief = view->brief || rec->runs > 1;
+
+		if (brief)
+			text_interval(f, run);
+		else
+			text_context(f, rec, run, view);
+		text_lock_part(f, run, view);
+		text_unavailable(f, run, view);
+		text_trust(f, &rec->machine, &run->trust, view);
+		if (brief)
+			fputc('\n', f);
+	}
+	fflush(f);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MMSCOPE_LOCK_ROWS_H
+#define MMSCOPE_LOCK_ROWS_H
+
+#include "bpf/shared.h"
+#include "data/run.h"
+
+/* Waits for locks, row by row: of locks that have no class, or of an open label. */
+struct lock_rows;
+
+struct lock_rows_maps {
+	int rows, counts;
+	enum label by;		/* LABEL_LOCK, or what the rows are of instead */
+};
+
+struct lock_rows *lock_rows_new(const struct lock_rows_maps *maps);	/* NULL: no memory */
+void lock_rows_free(struct lock_rows *l);
+
+/* 0, or -1 after an error line. */
+int lock_rows_read(struct lock_rows *l);
+void lock_rows_lap(struct lock_rows *l);	/* count from what was read last */
+
+/*
+ * Samples of the rows, from what was read last; with `lower`, lower bounds. Returns
+ * 0, or -1 without memory.
+ */
+int lock_rows_samples(const struct lock_rows *l, bool lower, struct run *run);
+
+#endif

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads that are known to collide on one lock. How often they do is up to the
+ * machine; that it is this lock is not: each class has a way of its own to take it
+ * again and again while next to nothing else is shared.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "data/err.h"
+#include "data/status.h"
+#include "workloads/control.h"
+#include "workloads/workload.h"
+
+#define MEMBERS_MAX	256
+#define TABLE		(2UL << 20)	/* what one page table maps, with pages of 4 KiB */
+
+/* Shared by all processes. */
+struct arena {
+	pthread_barrier_t gate;
+	_Atomic unsigned int ready;	/* members that are about to be at the gate */
+	_Atomic bool stop;
+	_Atomic unsigned int failed;	/* errno of whoever failed first */
+	_Atomic uint64_t ops[MEMBERS_MAX];
+	/* i_pages: between filling and emptying, and whether that was the last time */
+	pthread_barrier_t round;
+	_Atomic bool last;
+};
+
+struct class {
+	const char *name;
+	unsigned int threads;	/* of a process; 0: all are threads of one */
+	/* In each process, before its threads start; what it returns, they share. */
+	char *(*map)(struct arena *a, int fd, unsigned int threads);
+	void (*work)(struct arena *a, char *map, int fd, unsigned int share, unsigned int threads,
+		     _Atomic uint64_t *ops);
+};
+
+struct member {
+	struct arena *arena;
+	const struct class *class;
+	char *map;
+	int fd;
+	unsigned int share, threads, number;
+};
+
+static void fail(struct arena *a)
+{
+	unsigned int none = 0;
+
+	atomic_compare_exchange_strong(&a->failed, &none, errno ? errno : EIO);
+	a->stop = true;
+}
+
+/* `size` bytes at a multiple of what a page table maps, of small pages. */
+static char *map_aligned(struct arena *a, size_t size)
+{
+	char *p = mmap(NULL, size + TABLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED) {
+		fail(a);
+		return p;
+	}
+	p += -(uintptr_t)p & (TABLE - 1);
+	madvise(p, size, MADV_NOHUGEPAGE);
+	return p;
+}
+
+/* ---- mmap_lock: everybody maps and unmaps in one address space ---- */
+
+static void work_mmap_lock(struct arena *a, char *map, int fd, unsigned int share,
+			   unsigned int threads, _Atomic uint64_t *ops)
+{
+	while (!a->stop) {
+		char *p = mmap(NULL, bench_page_size(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0);
+
+		if (p == MAP_FAILED || munmap(p, bench_page_size()))
+			fail(a);
+		(*ops)++;
+	}
+}
+
+/* ---- page_table: empty pages of one page table come and go ---- */
+
+static char *map_table(struct arena *a, int fd, unsigned int threads)
+{
+	return map_aligned(a, TABLE);
+}
+
+static void work_page_table(struct arena *a, char *map, int fd, unsigned int share,
+			    unsigned int threads, _Atomic uint64_t *ops)
+{
+	size_t page = bench_page_size(), pages = TABLE / page / threads, i;
+	char *own = map + share * pages * page;
+
+	/* Reading installs the zero page: nothing is allocated. */
+	while (!a->stop) {
+		for (i = 0; i < pages; i++)
+			touch_page(own + i * page, false);
+		if (madvise(own, pages * page, MADV_DONTNEED))
+			fail(a);
+		*ops += pages;
+	}
+}
+
+/* ---- folio: everybody writes to the same page, by a mapping of its own ---- */
+
+static char *map_folio(struct arena *a, int fd, unsigned int threads)
+{
+	char *p = map_aligned(a, TABLE * threads);
+	unsigned int i;
+
+	for (i = 0; p != MAP_FAILED && i < threads; i++)
+		if (mmap(p + i * TABLE, bench_page_size(), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+			fail(a);
+	return p;
+}
+
+static void work_folio(struct arena *a, char *map, int fd, unsigned int share,
+		       unsigned int threads, _Atomic uint64_t *ops)
+{
+	char *own = map + share * TABLE;
+
+	while (!a->stop) {
+		touch_page(own, true);
+		if (madvise(own, bench_page_size(), MADV_DONTNEED))
+			fail(a);
+		(*ops)++;
+	}
+}
+
+/* ---- i_mmap_rwsem: processes map and unmap the same file ---- */
+
+static void work_i_mmap(struct arena *a, char *map, int fd, unsigned int share,
+			unsigned int threads, _Atomic uint64_t *ops)
+{
+	size_t page = bench_page_size();
+
+	while (!a->stop) {
+		char *p = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+
+		if (p == MAP_FAILED || munmap(p, page))
+			fail(a);
+		(*ops)++;
+	}
+}
+
+/* ---- lru: pages are taken off their list one by one, and put back ---- */
+
+#define LRU_PAGES	256
+
+static char *map_lru(struct arena *a, int fd, unsigned int threads)
+{
+	return map_aligned(a, TABLE * threads);
+}
+
+static void work_lru(struct arena *a, char *map, int fd, unsigned int share,
+		     unsigned int threads, _Atomic uint64_t *ops)
+{
+	size_t page = bench_page_size();
+	char *own = map + share * TABLE;
+
+	/* Without swap space nothing leaves; with it, what left comes back. */
+	while (!a->stop) {
+		touch_all(own, LRU_PAGES, true);
+		if (madvise(own, LRU_PAGES * page, MADV_PAGEOUT))
+			fail(a);
+		*ops += LRU_PAGES;
+	}
+}
+
+/* ---- i_pages: everybody adds pages to one file, which is emptied when all have ---- */
+
+static char *map_i_pages(struct arena *a, int fd, unsigned int threads)
+{
+	char *p = map_aligned(a, threads * TABLE);
+
+	if (p != MAP_FAILED && mmap(p, threads * TABLE, PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		fail(a);
+	return p;
+}
+
+static void work_i_pages(struct arena *a, char *map, int fd, unsigned int share,
+			 unsigned int threads, _Atomic uint64_t *ops)
+{
+	uint64_t pages = TABLE / bench_page_size();
+	bool last;
+
+	do {
+		touch_all(map + share * TABLE, pages, true);
+		*ops += pages;
+		pthread_barrier_wait(&a->round);
+		if (!share && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+					threads * TABLE))
+			fail(a);
+		if (!share)
+			a->last = a->stop;
+		pthread_barrier_wait(&a->round);
+		last = a->last;
+	} while (!last);
+}
+
+/*
+ * ---- vma_lock: of two threads one faults huge pages in, which takes long, and the
+ * other changes the mapping's protection in the middle of each fault
+ */
+
+#define HUGE_PAGES	16
+
+static char *map_vma_lock(struct arena *a, int fd, unsigned int threads)
+{
+	char *p = map_aligned(a, HUGE_PAGES * TABLE);
+
+	if (p != MAP_FAILED)
+		madvise(p, HUGE_PAGES * TABLE, MADV_HUGEPAGE);
+	return p;
+}
+
+static void work_vma_lock(struct arena *a, char *map, int fd, unsigned int share,
+			  unsigned int threads, _Atomic uint64_t *ops)
+{
+	_Atomic uint64_t *faults = ops - share;
+	uint64_t seen = 0;
+	unsigned int i = 0;
+
+	while (!a->stop && !share) {
+		touch_page(map + i++ % HUGE_PAGES * TABLE, true);
+		(*ops)++;
+		if (i % HUGE_PAGES == 0 && madvise(map, HUGE_PAGES * TABLE, MADV_DONTNEED))
+			fail(a);
+	}
+	while (!a->stop && share) {
+		/* One that was refused goes on under mmap_lock: let it end first. */
+		if (*faults < seen + 3) {
+			sched_yield();
+			continue;
+		}
+		seen = *faults;
+		if (mprotect(map, HUGE_PAGES * TABLE, i++ & 1 ? PROT_READ | PROT_WRITE :
+			     PROT_READ | PROT_WRITE | PROT_EXEC))
+			fail(a);
+		(*ops)++;
+	}
+}
+
+static const struct class classes[] = {
+	{ "mmap_lock", 0, NULL, work_mmap_lock },
+	{ "vma_lock", 2, map_vma_lock, work_vma_lock },
+	{ "page_table", 0, map_table, work_page_table },
+	{ "i_pages", 0, map_i_pages, work_i_pages },
+	{ "folio", 0, map_folio, work_folio },
+	{ "i_mmap_rwsem", 1, NULL, work_i_mmap },
+	{ "lru", 0, map_lru, work_lru },
+};
+
+#define CLASSES_N	(sizeof(classes) / sizeof(*classes))
+
+static void *member_main(void *arg)
+{
+	struct member *m = arg;
+
+	m->arena->ready++;
+	pthread_barrier_wait(&m->arena->gate);
+	pthread_barrier_wait(&m->arena->gate);	/* observed from here on */
+	m->class->work(m->arena, m->map, m->fd, m->share, m->threads, &m->arena->ops[m->number]);
+	pthread_barrier_wait(&m->arena->gate);
+	pthread_barrier_wait(&m->arena->gate);	/* until here: a thread's end is not of it */
+	return NULL;
+}
+
+/* One process and its threads; does not return. */
+static void process_main(struct arena *a, const struct class *class, int fd, unsigned int first,
+			 unsigned int threads)
+{
+	char *map = class->map ? class->map(a, fd, threads) : NULL;
+	struct member member[MEMBERS_MAX];
+	pthread_t thread[MEMBERS_MAX];
+	unsigned int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < threads; i++)
+		member[i] = (struct member){ a, class, map, fd, i, threads, first + i };
+	for (i = 1; i < threads; i++) {
+		errno = pthread_create(&thread[i], NULL, member_main, &member[i]);
+		if (!errno)
+			continue;
+		fail(a);
+		_exit(1);
+	}
+	member_main(&member[0]);
+	for (i = 1; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	_exit(0);
+}
+
+static void sleep_for(double seconds)
+{
+	struct timespec t = { .tv_sec = seconds };
+
+	t.tv_nsec = (seconds - (double)t.tv_sec) * 1e9;
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+static uint64_t run(struct arena *a, const struct class *class, unsigned int threads,
+		    double seconds, struct control *c, int fd)
+{
+	unsigned int each = class->threads ? class->threads : threads, n, i;
+	pid_t pid[MEMBERS_MAX];
+	uint64_t ops = 0;
+	int status;
+
+	for (n = 0; n < threads / each; n++) {
+		pid[n] = fork();
+		if (!pid[n])
+			process_main(a, class, fd, n * each, each);
+		if (pid[n] < 0) {
+			fail(a);
+			break;
+		}
+	}
+	/* At the gate all must come. */
+	while (a->ready < threads && !a->failed)
+		sleep_for(0.001);
+	if (a->failed) {
+		while (n--) {
+			kill(pid[n], SIGKILL);
+			waitpid(pid[n], NULL, 0);
+		}
+		return 0;
+	}
+	pthread_barrier_wait(&a->gate);
+	control_send(c, "enable\n");
+	pthread_barrier_wait(&a->gate);
+	sleep_for(seconds);
+	a->stop = true;
+	pthread_barrier_wait(&a->gate);
+	control_send(c, "disable\n");
+	pthread_barrier_wait(&a->gate);
+	for (i = 0; i < threads / each; i++)
+		if (waitpid(pid[i], &status, 0) != pid[i] || status)
+			fail(a);
+	for (i = 0; i < threads; i++)
+		ops += a->ops[i];
+	return ops;
+}
+
+static int contend(const char *name, uint64_t threads, double seconds, bool json)
+{
+	pthread_barrierattr_t shared;
+	const struct class *class;
+	struct control c;
+	struct arena *a;
+	uint64_t ops;
+	int fd = -1;
+
+	for (class = classes; class < classes + CLASSES_N && strcmp(class->name, name); class++)
+		;
+	if (class == classes + CLASSES_N) {
+		err("%s", "is no lock that can be contended for; see mmscope bench contend --help",
+		    name);
+		return EXIT_USAGE;
+	}
+	if (class->threads)
+		threads -= threads % class->threads;
+	if (control_open(&c))
+		return EXIT_USAGE;
+	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (a == MAP_FAILED) {
+		err("bench contend", "out of memory");
+		return EXIT_INTERNAL;
+	}
+	fd = memfd_create("contend", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, MEMBERS_MAX * TABLE)) {
+		err("bench contend", "no file in memory: %s", strerror(errno));
+		return EXIT_UNOBSERVED;
+	}
+	pthread_barrierattr_init(&shared);
+	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&a->gate, &shared, threads + 1);
+	pthread_barrier_init(&a->round, &shared, threads);
+	ops = run(a, class, threads, seconds, &c, fd);
+	close(fd);
+	if (a->failed) {
+		err("bench contend", "%s: %s", name, strerror(a->failed));
+		return EXIT_INTERNAL;
+	}
+	values_write("contend_ops", ops, "ops", "higher");
+	if (json)
+		printf("{\"class\": \"%s\", \"threads\": %" PRIu64 ", \"ops\": %" PRIu64 "}\n", name,
+		       threads, ops);
+	else
+		printf("%s: %" PRIu64 " operations of %" PRIu64 " threads\n", name, ops, threads);
+	if (fflush(stdout)) {
+		err("output", "cannot be written");
+		return EXIT_INTERNAL;
+	}
+	return EXIT_OK;
+}
+
+int workload_contend(int argc, char **argv)
+{
+	uint64_t threads = 4;
+	double seconds = 2;
+	bool json = false, dashes;
+	const struct option_def defs[] = {
+		{ "threads", 0, OPT_COUNT, "N", "how many collide (4)", &threads, .min = 2,
+		  .max = MEMBERS_MAX },
+		{ "seconds", 0, OPT_SECONDS, "SECONDS", "for how long (2)", &seconds },
+		{ "json", 0, OPT_FLAG, NULL, "one JSON object instead of a line", &json },
+		{ 0 }
+	};
+	const struct option_set set = {
+		.usage = "bench contend CLASS [OPTIONS]",
+		.about = "Let threads collide on one lock: mmap_lock, vma_lock (pairs), page_table,\n"
+			 "i_pages, folio, i_mmap_rwsem or lru.",
+		.defs = defs,
+	};
+	const char *class = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+	int rest;
+
+	if (class) {
+		argv[1] = argv[0];
+		argv++;
+		argc--;
+	}
+	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
+	case OPTIONS_HELP:
+		return EXIT_OK;
+	case OPTIONS_BAD:
+		return EXIT_USAGE;
+	case OPTIONS_OK:
+		break;
+	}
+	err_json(json);
+	if (!class && rest < argc)
+		class = argv[rest++];
+	if (!class) {
+		err("bench contend", "no class given; see mmscope bench contend --help");
+		return EXIT_USAGE;
+	}
+	if (rest < argc) {
+		err("%s", "bench contend takes one class", argv[rest]);
+		return EXIT_USAGE;
+	}
+	return contend(class, threads, seconds, json);
+}
