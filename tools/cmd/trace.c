@@ -117,8 +117,8 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 		.stdout_to_stderr = *command && o->output && !strcmp(o->output, "-"),
 		.report = print, .arg = &r,
 	};
-	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true, .yield = o->yield,
-				   .reconcile = o->reconcile,
+	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true,
+				   .yield = o->yield, .reconcile = o->reconcile,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
 	struct session *s = NULL;

@@ -178,10 +178,12 @@
 	X(VMA_REFUSED,	"VMA reader",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq", \
 	  "lock_vma_under_rcu", "a reader that does not get the lock of a VMA")	\
 	X(SPIN_WAIT,	"spinlock",	ENTRY,	ALL,	PART, "",			\
-	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,queued_spin_lock_slowpath", \
+	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,"		\
+	  "queued_spin_lock_slowpath",							\
 	  "a spinlock is not had at once")						\
 	X(SPIN_WAIT_END, "spinlock end", EXIT,	ALL,	PART, "",			\
-	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,queued_spin_lock_slowpath", \
+	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,"		\
+	  "queued_spin_lock_slowpath",							\
 	  "... and had")								\
 	X(MAP_PAGES_READ, "raw memory",	NONE,	FIRST,	USEFUL, "",			\
 	  "", "reading page tables: not under lockdown")

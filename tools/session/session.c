@@ -13,6 +13,7 @@
 
 #include "data/err.h"
 #include "fault.skel.h"
+#include "session/around.h"
 #include "session/counts.h"
 #include "session/lock_rows.h"
 #include "session/mark.h"
@@ -301,58 +302,6 @@ static int choose_targets(struct session *s)
 	return t->tasks ? mark_targets(&m, t) : 0;
 }
 
-/* ---- fault-around, off while --yield follows what it would gain ---- */
-
-#define AROUND_FILE	"/sys/kernel/debug/fault_around_bytes"
-
-static int around_write(unsigned long bytes)
-{
-	FILE *f = fopen(AROUND_FILE, "we");
-	bool failed;
-
-	if (!f)
-		return -errno;
-	failed = fprintf(f, "%lu\n", bytes) < 0;
-	if (fclose(f) || failed)
-		return -errno;
-	return 0;
-}
-
-/* The size of the windows, for configure(). 0, or -1 after an error line. */
-static int around_read(unsigned long *bytes)
-{
-	FILE *f = fopen(AROUND_FILE, "re");
-	int n = f ? fscanf(f, "%lu", bytes) : 0;
-
-	if (n != 1) {
-		err("--yield", "cannot read " AROUND_FILE ": %s; needs root and debugfs",
-		    f ? "not a number" : strerror(errno));
-	} else if (*bytes <= (unsigned long)sysconf(_SC_PAGESIZE)) {
-		err("--yield", "fault-around is off (" AROUND_FILE " is %lu): by another --yield, "
-		    "or for good; its windows are not known", *bytes);
-		n = 0;
-	} else if (sysconf(_SC_PAGESIZE) != 4096) {
-		err("--yield", "only with pages of 4 KiB, not of %ld bytes", sysconf(_SC_PAGESIZE));
-		n = 0;
-	}
-	if (f)
-		fclose(f);
-	return n == 1 ? 0 : -1;
-}
-
-static int around_off(struct session *s, unsigned long bytes)
-{
-	int e = around_write(sysconf(_SC_PAGESIZE));
-
-	if (e) {
-		err("--yield", "cannot switch fault-around off: " AROUND_FILE ": %s; needs root, "
-		    "and no lockdown", strerror(-e));
-		return -1;
-	}
-	s->around_bytes = bytes;
-	return 0;
-}
-
 /* As session_open(); with a quick plan, *refused when it needs a thorough one. */
 static struct session *try_open(struct plan *plan, const struct session_options *opts,
 				bool *refused)
@@ -392,8 +341,9 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	}
 	if (open_counts(s))
 		goto fail;
-	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off(s, around)))
+	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off()))
 		goto fail;
+	s->around_bytes = around;
 	return s;
 
 fail:

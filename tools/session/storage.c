@@ -9,8 +9,8 @@ bool plan_has(const struct plan_options *opts, enum metric_domain domain)
 	return (opts->domains ? opts->domains : 1u << DOMAIN_FAULT) >> domain & 1;
 }
 
-void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX], unsigned int *counters, unsigned int *batches,
-		  unsigned int *times)
+void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX],
+		  unsigned int *counters, unsigned int *batches, unsigned int *times)
 {
 	unsigned int next[3] = { 0 };
 	size_t i;

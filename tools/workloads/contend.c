@@ -404,8 +404,8 @@ static int contend(const char *name, uint64_t threads, double seconds, bool json
 	}
 	values_write("contend_ops", ops, "ops", "higher");
 	if (json)
-		printf("{\"class\": \"%s\", \"threads\": %" PRIu64 ", \"ops\": %" PRIu64 "}\n", name,
-		       threads, ops);
+		printf("{\"class\": \"%s\", \"threads\": %" PRIu64 ", \"ops\": %" PRIu64 "}\n",
+		       name, threads, ops);
 	else
 		printf("%s: %" PRIu64 " operations of %" PRIu64 " threads\n", name, ops, threads);
 	if (fflush(stdout)) {
