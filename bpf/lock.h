@@ -28,6 +28,7 @@ enum wait_site {
 	SITE_EVENT,		/* contention_begin */
 	SITE_READ, SITE_WRITE,	/* rwsem_down_read_slowpath() and its like */
 	SITE_FOLIO, SITE_RETRY, SITE_BIT,
+	SITE_SLEEP,
 	SITE_VMA, SITE_VMA_OTHER,
 	SITE_SPIN,
 };
@@ -169,7 +170,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 	w->row = ROW_NONE;
 	w->slot = SLOT_NONE;
 	t->depth = depth + 1;
-	if (!again) {
+	if (!again && mode < MODE_MAX) {
 		id = site == SITE_VMA ? (struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OWN } :
 		     site == SITE_VMA_OTHER ?
 			(struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OTHER } :
@@ -208,8 +209,8 @@ static __noinline void task_waited(u64 lock, u32 site)
 		t->depth = at;
 		return;
 	}
-	/* Spinlocks end by the same event, and not every call of these waits. */
-	if (site != SITE_EVENT && site < SITE_VMA && lock_target())
+	/* Spinlocks end by the same event, and not every call of the others waits. */
+	if (site != SITE_EVENT && site < SITE_SLEEP && lock_target())
 		count_trust(TRUST_UNMATCHED);
 }
 
@@ -281,25 +282,76 @@ WAIT_PROGRAMS(FOLIO_WAIT, , SITE_FOLIO, MODE_WAIT)
 WAIT_PROGRAMS(FOLIO_WAIT, 2, SITE_FOLIO, MODE_WAIT)
 WAIT_PROGRAMS(FOLIO_RETRY, , SITE_RETRY, MODE_WAIT)
 
-/* folio_wait_bit(folio, bit): PG_locked is 0 in all releases. */
+/*
+ * folio_wait_bit(folio, bit): PG_locked is 0 in all releases. A wait for another bit,
+ * as for writeback, is noted for io_schedule() below, and not counted.
+ */
 #define BIT_PROGRAMS(suffix)							\
 	SEC("fentry")								\
 	int FOLIO_BIT__fentry##suffix(u64 *ctx)					\
 	{									\
-		if (!(u32)ctx[1])						\
-			task_wait(lock_of(ctx), stack_of(ctx), SITE_BIT, MODE_WAIT); \
+		task_wait(lock_of(ctx), stack_of(ctx), SITE_BIT,		\
+			  (u32)ctx[1] ? MODE_MAX : MODE_WAIT);			\
 		return 0;							\
 	}									\
 	SEC("fexit")								\
 	int FOLIO_BIT_END__fexit##suffix(u64 *ctx)				\
 	{									\
-		if (!(u32)ctx[1])						\
-			task_waited(lock_of(ctx), SITE_BIT);			\
+		task_waited(lock_of(ctx), SITE_BIT);				\
 		return 0;							\
 	}
 
 BIT_PROGRAMS()
 BIT_PROGRAMS(2)
+
+/*
+ * Within mm/filemap.c these functions are inlined: what is left is that a task sleeps
+ * in folio_wait_bit_common(), which cannot be probed itself (6.1 to 7.3). Its folio is
+ * not known then.
+ */
+const volatile __u64 folio_wait_at;	/* 0: not known */
+
+#define FOLIO_WAIT_SIZE	2048	/* nothing else near it sleeps */
+#define SLEEP_FRAMES	12
+#define SLEEP_LOCK	1	/* stands for the folio */
+
+static __noinline bool sleeps_in_folio_wait(u64 *ctx)
+{
+	u64 frame[SLEEP_FRAMES] = { 0 };
+	struct task_waits *t;
+	struct wait *w;
+	bool found = false;
+	u32 i;
+
+	if (!folio_wait_at || !lock_target())
+		return false;
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+	if (t && t->depth && t->depth <= WAITS_MAX) {
+		w = &t->wait[(t->depth - 1) & (WAITS_MAX - 1)];
+		if (w->site >= SITE_FOLIO && w->site <= SITE_BIT)
+			return false;
+	}
+	bpf_get_stack(ctx, frame, sizeof(frame), 0);
+	for (i = 0; i < SLEEP_FRAMES; i++)
+		if (frame[i] - folio_wait_at < FOLIO_WAIT_SIZE)
+			found = true;
+	return found;
+}
+
+SEC("fentry")
+int FOLIO_SLEEP__fentry(u64 *ctx)
+{
+	if (sleeps_in_folio_wait(ctx))
+		task_wait(SLEEP_LOCK, stack_of(ctx), SITE_SLEEP, MODE_WAIT);
+	return 0;
+}
+
+SEC("fexit")
+int FOLIO_SLEEP_END__fexit(u64 *ctx)
+{
+	task_waited(SLEEP_LOCK, SITE_SLEEP);
+	return 0;
+}
 
 /*
  * __vma_start_exclude_readers(ves): every writer comes here; it waits if there are

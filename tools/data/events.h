@@ -171,6 +171,10 @@
 	  "folio_wait_bit,folio_wait_bit_killable", "until a folio is unlocked")	\
 	X(FOLIO_BIT_END, "folio wait end", EXIT, ALL,	PART, "",			\
 	  "folio_wait_bit,folio_wait_bit_killable", "... it is")			\
+	X(FOLIO_SLEEP,	"folio sleep",	ENTRY,	FIRST,	PART, "",			\
+	  "io_schedule", "the same where the function that waits is inlined")	\
+	X(FOLIO_SLEEP_END, "folio sleep end", EXIT, FIRST, PART, "",			\
+	  "io_schedule", "... end")							\
 	X(VMA_WAIT,	"VMA writer",	ENTRY,	FIRST,	PART, "vm_area_struct.vm_refcnt", \
 	  "__vma_start_exclude_readers", "a writer waits for the readers of a VMA")	\
 	X(VMA_WAIT_END,	"VMA writer end", EXIT,	FIRST,	PART, "vm_area_struct.vm_refcnt", \

@@ -51,12 +51,14 @@ _Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compar
 /* Variables that tell where pages are described and where they are mapped. */
 #define VMEMMAP		"vmemmap_base"
 #define PAGE_OFFSET	"page_offset_base"
+/* Where a task sleeps that waits for a folio. */
+#define FOLIO_WAIT	"folio_wait_bit_common"
 
 static const char *const memcg_table[MEMCG_LOCKS] = {
 	"objcg_lock", "memcg_oom_lock", "memcg_max_mutex", "percpu_charge_mutex",
 };
 
-#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 2)
+#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 3)
 
 struct planner {
 	struct plan *plan;
@@ -379,6 +381,7 @@ static void collect_symbols(struct planner *p)
 		p->sym[p->syms++].name = memcg_table[i];
 	p->sym[p->syms++].name = VMEMMAP;
 	p->sym[p->syms++].name = PAGE_OFFSET;
+	p->sym[p->syms++].name = FOLIO_WAIT;
 }
 
 static uint64_t address_of(struct planner *p, const char *name)
@@ -392,6 +395,7 @@ static void known_variables(struct planner *p)
 
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
+	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);
 	for (i = 0; i < MEMCG_LOCKS; i++)
 		p->plan->memcg_locks[i] = address_of(p, memcg_table[i]);
 }

@@ -51,6 +51,7 @@ struct plan {
 	uint64_t known_ops[KNOWN_OPS_MAX];
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
 	uint64_t vmemmap_at, page_offset_at;	/* of variables; 0: not known */
+	uint64_t folio_wait_at;			/* of a function */
 	uint64_t memcg_locks[MEMCG_LOCKS];
 };
 

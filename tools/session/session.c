@@ -180,6 +180,7 @@ static void configure_locks(struct session *s)
 			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
 	ro->vmemmap_at = plan->vmemmap_at;
 	ro->page_offset_at = plan->page_offset_at;
+	ro->folio_wait_at = plan->folio_wait_at;
 	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
 	if (s->opts.lock_by && s->opts.lock_by != LABEL_LOCK)
 		ro->lock_by = s->opts.lock_by;
