@@ -28,6 +28,10 @@ static size_t raw_index(enum shape shape, const unsigned int *v)
 		return SLOT_BASE_OUTCOME + v[0] * OUTCOME_MAX + v[1];
 	case SHAPE_BACKING:
 		return SLOT_BASE_BACKING + v[0];
+	case SHAPE_LOCK:
+		return SLOT_BASE_LOCK + (v[0] * MODE_MAX + v[1]) * SPACE_MAX + v[2];
+	case SHAPE_MODE:
+		return SLOT_BASE_MODE + v[0];
 	case SHAPE_NONE:
 		return SLOT_BASE_NONE;
 	case SHAPE_MAX:
@@ -135,7 +139,7 @@ static void test_metrics(void **state)
 		assert_int_equal(metrics[i].id, i);
 		assert_ptr_equal(metric_by_name(metrics[i].name), &metrics[i]);
 		assert_true(metrics[i].events != 0);
-		assert_true(metrics[i].events < 1ULL << EVENT_MAX);
+		assert_true(!(metrics[i].events >> EVENT_MAX));
 		assert_true(strlen(metrics[i].help) > 0 && strlen(metrics[i].unit) > 0);
 		if (metrics[i].kind == KIND_COUNTER)
 			counters += shape_slots(metrics[i].shape);

@@ -174,16 +174,33 @@ static int add_values(struct quantities *all, size_t from, const struct recordin
 	return 0;
 }
 
+/* Did it look at the domain at all? */
+static bool has_domain(const struct recording *rec, enum metric_domain domain)
+{
+	size_t i, k;
+
+	for (i = 0; i < rec->runs; i++)
+		for (k = 0; k < rec->run[i]->samples; k++)
+			if (rec->run[i]->sample[k].metric->domain == domain)
+				return true;
+	return false;
+}
+
 int quantities_of(const struct recording *base, const struct recording *new,
 		  struct quantities *all)
 {
 	struct quantity *q;
+	bool seen[DOMAIN_MAX];
 	size_t i, from;
 	int f;
 
 	*all = (struct quantities){ 0 };
+	for (f = 0; f < DOMAIN_MAX; f++)
+		seen[f] = has_domain(base, f) || has_domain(new, f);
 	for (i = 0; i < METRIC_MAX; i++)
-		if (metrics[i].kind != KIND_RATIO && add_metric(all, base, new, &metrics[i]))
+		if (metrics[i].kind != KIND_RATIO &&
+		    (seen[metrics[i].domain] || metrics[i].domain == DOMAIN_FAULT) &&
+		    add_metric(all, base, new, &metrics[i]))
 			goto fail;
 	for (f = 0; f < FACTS; f++) {
 		q = add(all);
