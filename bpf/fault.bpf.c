@@ -126,8 +126,11 @@ ENTRY_BODY(VMA_FIND)
 	if (!USER_REGS(regs))
 		return;		/* the kernel's own accesses never try the per-VMA lock */
 	st = state_get();
-	if (st)
-		st->finding = 1;
+	if (!st)
+		return;
+	st->finding = 1;
+	if (lock_domain)
+		count(METRIC_LOCK_VMA_REFUSED, slot_at(SLOT_BASE_NONE), 1);
 }
 ENTRY_PROGRAMS(VMA_FIND)
 

@@ -384,14 +384,6 @@ int VMA_WAIT_END__fexit(u64 *ctx)
 	return 0;
 }
 
-/* lock_vma_under_rcu(): a reader does not wait, it takes mmap_lock instead. */
-EXIT_BODY(VMA_REFUSED)
-{
-	if (!ret && lock_target())
-		count(METRIC_LOCK_VMA_REFUSED, slot_at(SLOT_BASE_NONE), 1);
-}
-EXIT_PROGRAMS(VMA_REFUSED)
-
 /* ---- spinlocks ---- */
 
 static __noinline void spin_wait(u64 lock, u64 sp)

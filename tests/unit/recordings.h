@@ -31,10 +31,10 @@ static struct recording *make_lazy(void)
 	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "bpf_array refused", 900, 2048);
 	observe(r, METRIC_FAULT_ATTEMPT_LATENCY, "bpf_array completed", 2100, 2048);
 	/* The same events again, by their vm_ops. */
-	count(r, METRIC_PTES_INSTALLED, "bpf_array per_page access", 2048)->label[LABEL_VM_OPS] =
-		"bpf_map_lazy_vmops";
-	count(r, METRIC_FAULT_COMPLETED, "bpf_array per_page access minor", 2048)
-		->label[LABEL_VM_OPS] = "bpf_map_lazy_vmops";
+	sample_set_label(count(r, METRIC_PTES_INSTALLED, "bpf_array per_page access", 2048),
+			 LABEL_VM_OPS, "bpf_map_lazy_vmops");
+	sample_set_label(count(r, METRIC_FAULT_COMPLETED, "bpf_array per_page access minor", 2048),
+			 LABEL_VM_OPS, "bpf_map_lazy_vmops");
 	return rec;
 }
 
@@ -242,8 +242,8 @@ static struct recording *make_hostile(void)
 		free(rec->command[i]);
 	free(rec->command);
 	set_command(rec, argv, sizeof(argv) / sizeof(*argv));
-	count(r, METRIC_FAULT_COMPLETED, "other per_page access minor", 1)->label[LABEL_VM_OPS] =
-		run_text(r, "evil\"\n\033[2J\xff");
+	sample_set_label(count(r, METRIC_FAULT_COMPLETED, "other per_page access minor", 1),
+			 LABEL_VM_OPS, run_text(r, "evil\"\n\033[2J\xff"));
 	miss_probe(r, EVENT_COW_FAULT, "bad\n\033[31m reason \xff");
 	unavailable(r, METRIC_PMD_MAPS, "", "bad\n\033[31m reason \xff");
 	return rec;

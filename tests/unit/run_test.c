@@ -34,7 +34,8 @@ static void test_total(void **state)
 	s->moved = 30;
 	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->flags = SAMPLE_INFERRED;
 	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 4000);
-	count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300)->label[LABEL_VM_OPS] = "x_ops";
+	sample_set_label(count(r, METRIC_FAULT_COMPLETED, "file cow gup major", 300), LABEL_VM_OPS,
+			 "x_ops");
 
 	assert_true(run_total(r, METRIC_FAULT_COMPLETED, NULL, &t, &reason));
 	assert_int_equal(t.value, 321);

@@ -45,6 +45,7 @@ static inline struct sample *observe(struct run *run, enum metric_id metric,
 
 	for (i = 0; i + 1 < run->samples; i++) {
 		if (run->sample[i].metric != s->metric ||
+		    run->sample[i].view_text != s->view_text ||
 		    memcmp(run->sample[i].label, s->label, sizeof(s->label)))
 			continue;
 		run->samples--;

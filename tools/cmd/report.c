@@ -47,7 +47,7 @@ static bool has_label(const struct recording *rec, const char *by)
 		return true;
 	for (r = 0; r < rec->runs; r++)
 		for (i = 0; i < rec->run[r]->samples; i++)
-			if (rec->run[r]->sample[i].label[l])
+			if (sample_label(&rec->run[r]->sample[i], l))
 				return true;
 	return false;
 }

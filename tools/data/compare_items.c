@@ -234,7 +234,7 @@ static const char *find_label(const struct recording *rec, enum label label, con
 			return *fixed;
 	for (i = 0; i < rec->runs; i++) {
 		for (k = 0; k < rec->run[i]->samples; k++) {
-			const char *value = rec->run[i]->sample[k].label[label];
+			const char *value = sample_label(&rec->run[i]->sample[k], label);
 
 			if (value && strlen(value) == len && !memcmp(value, text, len))
 				return value;

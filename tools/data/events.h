@@ -179,8 +179,6 @@
 	  "__vma_start_exclude_readers", "a writer waits for the readers of a VMA")	\
 	X(VMA_WAIT_END,	"VMA writer end", EXIT,	FIRST,	PART, "vm_area_struct.vm_refcnt", \
 	  "__vma_start_exclude_readers", "... they are gone")				\
-	X(VMA_REFUSED,	"VMA reader",	EXIT,	FIRST,	USEFUL, "vm_area_struct.vm_lock_seq", \
-	  "lock_vma_under_rcu", "a reader that does not get the lock of a VMA")	\
 	X(SPIN_WAIT,	"spinlock",	ENTRY,	ALL,	PART, "",			\
 	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,"		\
 	  "queued_spin_lock_slowpath",							\
@@ -196,8 +194,7 @@
 #define EVENT_RECONCILES(id)	((id) >= EVENT_ZAP && (id) <= EVENT_MOVE_TABLES)
 
 /* Entry and exit are matched by their argument, which only a trampoline sees at the exit. */
-#define EVENT_MATCHES(id)	((id) >= EVENT_READ_WAIT && (id) <= EVENT_SPIN_WAIT_END && \
-				 (id) != EVENT_VMA_REFUSED)
+#define EVENT_MATCHES(id)	((id) >= EVENT_READ_WAIT && (id) <= EVENT_SPIN_WAIT_END)
 
 #define EVENT_ENUM(id, ...)	EVENT_##id,
 enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };

@@ -177,8 +177,8 @@
 	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END), 0,			\
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
 	X(LOCK_VMA_REFUSED, "lock_vma_refused", LOCK, COUNTER, "calls", NONE,		\
-	  LOWER, 0, 0, NONE, 3, EV(VMA_REFUSED), 0,					\
-	  "faults that did not get the lock of their VMA: it is write-locked, or there is none")
+	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND), 0,						\
+	  "faults from user space that took mmap_lock: the lock of their VMA was not had")
 
 enum metric_domain { DOMAIN_FAULT, DOMAIN_LOCK, DOMAIN_MAX };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };

@@ -188,6 +188,7 @@ bool reader_sample(struct reader *r)
 	const struct raw_sample *raw = &r->sample;
 	const struct metric *m;
 	struct sample *s;
+	enum label l;
 
 	if (!raw->name)
 		return reader_fail(r, "a sample without a name");
@@ -205,7 +206,14 @@ bool reader_sample(struct reader *r)
 	s = run_add(r->run, m->id);
 	if (!s)
 		return no_memory(r);
-	memcpy(s->label, raw->label, sizeof(s->label));
+	for (l = 0; l < LABEL_MAX; l++) {
+		if (!raw->label[l])
+			continue;
+		if (s->view_text)
+			return reader_fail(r, "%s has two labels that are found at run time",
+					   m->name);
+		sample_set_label(s, l, raw->label[l]);
+	}
 	if (raw->unavailable) {
 		s->unavailable = raw->unavailable;
 		return !(raw->has_value || raw->has_count || raw->has_buckets) ||
@@ -225,6 +233,10 @@ static int by_identity(const void *a, const void *b)
 
 	if (x->metric != y->metric)
 		return x->metric < y->metric ? -1 : 1;
+	if (x->view_text != y->view_text)
+		return x->view_text < y->view_text ? -1 : 1;
+	if (x->view != y->view)
+		return x->view < y->view ? -1 : 1;
 	return memcmp(x->label, y->label, sizeof(x->label));
 }
 

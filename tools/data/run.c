@@ -157,11 +157,24 @@ const char *sample_missing(const struct sample *s)
 
 enum label sample_view(const struct sample *s)
 {
-	enum label l;
+	return s->view_text ? s->view : LABEL_MAX;
+}
 
-	for (l = LABEL_OPEN; l < LABEL_MAX && !s->label[l]; l++)
-		;
-	return l;
+const char *sample_label(const struct sample *s, enum label label)
+{
+	if (label < LABEL_OPEN)
+		return s->label[label];
+	return s->view == label ? s->view_text : NULL;
+}
+
+void sample_set_label(struct sample *s, enum label label, const char *text)
+{
+	if (label < LABEL_OPEN) {
+		s->label[label] = text;
+	} else {
+		s->view = label;
+		s->view_text = text;
+	}
 }
 
 static bool matches(const struct sample *s, const char *const *want)
@@ -173,9 +186,9 @@ static bool matches(const struct sample *s, const char *const *want)
 		if (!want || !want[l])
 			continue;
 		/* A reason without this label covers all values of it. */
-		if (!s->label[l] && s->unavailable)
+		if (!sample_label(s, l) && s->unavailable)
 			continue;
-		if (!s->label[l] || strcmp(s->label[l], want[l]))
+		if (!sample_label(s, l) || strcmp(sample_label(s, l), want[l]))
 			return false;
 	}
 	/* Extra views of events that other samples count already. */

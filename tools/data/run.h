@@ -76,7 +76,9 @@ enum sample_flags {
 /* One value of one metric for one label combination. */
 struct sample {
 	const struct metric *metric;
-	const char *label[LABEL_MAX];	/* NULL: the sample does not carry it; not owned */
+	const char *label[LABEL_OPEN];	/* NULL: the sample does not carry it; not owned */
+	const char *view_text;		/* of the open label that it carries, or NULL */
+	enum label view;
 	unsigned int flags;
 	uint64_t value, max;	/* counters: the truth lies in [value - moved, max] */
 	/* Of the value or the histogram's count: so many may belong to another label. */
@@ -148,6 +150,9 @@ struct hist *sample_hist(struct sample *s);
 const struct hist *sample_hist_read(const struct sample *s, struct hist *room);
 /* Upper end of a counter's interval: `value` when `max` was not set above it. */
 uint64_t sample_max(const struct sample *s);
+/* Its value of any label, or NULL. Of the open ones it can carry one. */
+const char *sample_label(const struct sample *s, enum label label);
+void sample_set_label(struct sample *s, enum label label, const char *text);
 /* The open label that it carries, as another view of events; LABEL_MAX: none. */
 enum label sample_view(const struct sample *s);
 /* Lower end of a counter's value, or of a histogram's count. */

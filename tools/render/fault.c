@@ -15,7 +15,7 @@ static size_t distinct_texts(const struct run *run, enum label label, const char
 	size_t i, j, n = 0;
 
 	for (i = 0; i < run->samples; i++) {
-		const char *t = run->sample[i].label[label];
+		const char *t = sample_label(&run->sample[i], label);
 
 		for (j = 0; t && j < n && strcmp(text[j], t); j++)
 			;
@@ -139,7 +139,7 @@ static bool tells(const struct run *run, const struct column *c, enum label labe
 	    (c->cell == PMDS && label == LABEL_METHOD))
 		return true;
 	for (i = 0; i < run->samples; i++)
-		if (run->sample[i].metric->id == metric && run->sample[i].label[label])
+		if (run->sample[i].metric->id == metric && sample_label(&run->sample[i], label))
 			return true;
 	return false;
 }

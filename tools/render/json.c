@@ -239,16 +239,16 @@ static void put_labels(struct writer *w, yajl_gen g, const struct sample *s)
 	size_t l, n = 0;
 
 	for (l = 0; l < LABEL_MAX; l++)
-		n += !!s->label[l];
+		n += !!sample_label(s, l);
 	if (!n)
 		return;
 	put_key(g, "labels");
 	yajl_gen_map_open(g);
 	for (l = 0; l < LABEL_MAX; l++) {
-		if (!s->label[l])
+		if (!sample_label(s, l))
 			continue;
 		put_key(g, label_name(l));
-		put_text(w, g, s->label[l]);
+		put_text(w, g, sample_label(s, l));
 	}
 	yajl_gen_map_close(g);
 }

@@ -5,6 +5,8 @@
 
 #include "render/list.h"
 
+#define LABEL_VALUES	80	/* columns of them in a line */
+
 const char *metric_kind_name(enum metric_kind kind)
 {
 	static const char *const name[] = { "counter", "time", "batch", "ratio" };
@@ -86,10 +88,16 @@ int list_text(FILE *f, const struct view *view)
 		char text[256] = "found at run time";
 		size_t len = 0;
 
-		for (value = label_values(i); value && *value && len < sizeof(text); value++)
+		table_cell(&t, "%s", label_name(i));
+		for (value = label_values(i); value && *value && len < sizeof(text); value++) {
+			if (len + strlen(*value) > LABEL_VALUES) {
+				table_cell(&t, "%s", text);
+				table_cell(&t, "%s", "");
+				len = 0;
+			}
 			len += snprintf(text + len, sizeof(text) - len, "%s%s", len ? " " : "",
 					*value);
-		table_cell(&t, "%s", label_name(i));
+		}
 		table_cell(&t, "%s", text);
 	}
 	table_print(f, view, &t);

@@ -28,7 +28,7 @@ static int by_time(const void *pa, const void *pb)
 static bool same(const struct sample *s, const struct lock_line *line, enum label first)
 {
 	if (first >= LABEL_OPEN)
-		return s->label[first] == line->label[0];
+		return s->view_text == line->label[0];
 	return s->label[LABEL_CLASS] == line->label[0] && s->label[LABEL_MODE] == line->label[1] &&
 	       s->label[LABEL_SPACE] == line->label[2];
 }
@@ -47,13 +47,17 @@ static struct lock_line *gather(const struct run *run, enum label first, size_t 
 		const struct hist *h;
 
 		if ((s->metric->id != METRIC_LOCK_CONTENDED && s->metric->id != METRIC_LOCK_WAIT) ||
-		    s->unavailable || sample_view(s) != view || sample_is_zero(s))
+		    s->unavailable || sample_view(s) != view)
+			continue;
+		/* What may be there unseen is in the trust line, not in a row of zeroes. */
+		h = s->metric->kind == KIND_TIME ? sample_hist_read(s, room) : NULL;
+		if (h ? !h->count : !s->value)
 			continue;
 		for (l = lines; l < lines + *n && !same(s, l, first); l++)
 			;
 		if (l == lines + *n) {
 			(*n)++;
-			l->label[0] = s->label[first];
+			l->label[0] = sample_label(s, first);
 			l->label[1] = s->label[LABEL_MODE];
 			l->label[2] = s->label[LABEL_SPACE];
 			hist_init(&l->hist, HIST_TIME);
@@ -63,7 +67,6 @@ static struct lock_line *gather(const struct run *run, enum label first, size_t 
 			l->waits += s->value;
 			continue;
 		}
-		h = sample_hist_read(s, room);
 		if (!h)
 			continue;
 		l->ended += h->count;
@@ -162,7 +165,7 @@ static void print_rest(FILE *f, const struct run *run, const struct view *view)
 		fprintf(f, "within another wait, whose time holds theirs: %s waits\n",
 			text_total(&nested).s);
 	if (run_total(run, METRIC_LOCK_VMA_REFUSED, NULL, &refused, NULL) && refused.value)
-		fprintf(f, "faults without the lock of their VMA, which take mmap_lock: %s\n",
+		fprintf(f, "faults that took mmap_lock, as they did not get the lock of their VMA: %s\n",
 			text_total(&refused).s);
 	free(h);
 }

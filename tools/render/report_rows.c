@@ -156,8 +156,8 @@ static void add_sample(struct list *l, size_t first, const struct sample *s,
 	for (k = first; k < l->n; k++) {
 		row = &l->row[k];
 		if (row->metric == m &&
-		    (a == LABEL_MAX || same(row->want[a], s->label[a])) &&
-		    (b == LABEL_MAX || same(row->want[b], s->label[b])))
+		    (a == LABEL_MAX || same(row->want[a], sample_label(s, a))) &&
+		    (b == LABEL_MAX || same(row->want[b], sample_label(s, b))))
 			return;
 	}
 	for (i = 0; i < (m->kind == KIND_TIME ? 3 : 1); i++) {
@@ -169,9 +169,9 @@ static void add_sample(struct list *l, size_t first, const struct sample *s,
 			    m->kind == KIND_BATCH ? FORM_MEAN : FORM_COUNT;
 		row->percentile = percentiles[i];
 		if (a < LABEL_MAX)
-			row->want[a] = s->label[a];
+			row->want[a] = sample_label(s, a);
 		if (b < LABEL_MAX)
-			row->want[b] = s->label[b];
+			row->want[b] = sample_label(s, b);
 		name_row(row, a, b);
 	}
 }

@@ -324,7 +324,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	s = run_add(run, m->id);
 	if (!s)
 		return -1;
-	s->label[c->maps.by] = text;
+	sample_set_label(s, c->maps.by, text);
 	if (inferred)
 		s->flags |= SAMPLE_INFERRED;
 	if (m->kind == KIND_COUNTER) {

@@ -144,7 +144,7 @@ static int add(struct run *run, enum metric_id metric, enum label label, const c
 
 	if (!s)
 		return -1;
-	s->label[label] = text;
+	sample_set_label(s, label, text);
 	s->flags = lower ? SAMPLE_LOWER_BOUND : 0;
 	*sample = s;
 	return 0;
@@ -156,7 +156,7 @@ static struct sample *find(struct run *run, size_t first, enum metric_id metric,
 {
 	for (; first < run->samples; first++)
 		if (run->sample[first].metric->id == metric &&
-		    run->sample[first].label[label] == text)
+		    sample_label(&run->sample[first], label) == text)
 			return &run->sample[first];
 	return NULL;
 }

@@ -176,6 +176,7 @@ static void configure_locks(struct session *s)
 		bpf_map__set_autocreate(s->skel->maps.lock_counts, false);
 		return;
 	}
+	ro->lock_domain = true;
 	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
 			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
 	ro->vmemmap_at = plan->vmemmap_at;
