@@ -2,8 +2,7 @@
 """The robustness suite's part inside a guest: prints one JSON object per result.
 
 Arguments: the groups of tests, comma-separated, and the number of short-lived
-children. Attaching takes seconds on an emulated CPU, so the ways to start tasks
-share one run; they run one by one only to find out which of them is at fault.
+children. Attaching takes seconds on an emulated CPU: what can share a tracer does.
 """
 import os
 import re
@@ -18,42 +17,39 @@ from robust_lib import (HELPER, REPORT, STARTED, begin, checked, completed, end,
                         load, note, start, state, strict, unlink, usage, wait_until)
 
 
+ATTACHING = {}      # --exact or not: seconds that it took the last time
+
+
 # ---- nothing is missed ----
 
 def compare(command, status, exact):
     """Completed faults of a whole command against what wait4() says of it; None if equal."""
     mode = ["--exact"] if exact else []
     unlink(REPORT)
-    started = time.monotonic()
+    started = time.clock_gettime(time.CLOCK_BOOTTIME)
     got, _, err = fault(*mode, "--json", "-o", REPORT, "--", *command)
-    seconds = time.monotonic() - started
     if got != status:
         return f"status {got}, not {status}: {err}"
     run = load()["runs"][0]
+    ATTACHING[exact] = run["start_boot_ns"] / 1e9 - started
     low, high = completed(run)
     truth = usage(run)
     words = " ".join(command).split("\n", maxsplit=1)[0]
     note(f"[{low}, {high}] faults{' --exact' if exact else ''}, rusage {truth}, "
-         f"{run['wall_ns'] / 1e9:.2f} of {seconds:.2f} s in the command: {words[:40]}")
+         f"{run['wall_ns'] / 1e9:.2f} s after {ATTACHING[exact]:.2f} s: {words[:40]}")
     trust = run["trust"]
     if exact and (low != high or trust["unmatched"] or trust["map_full"]):
         return f"lost with --exact: [{low}, {high}], {trust}"
     if run["exit_status"] != status:
         return f"recorded status {run['exit_status']}"
-    return None if low <= truth <= high and truth else f"{truth} not in [{low}, {high}]"
+    if not low <= truth <= high or not truth:
+        return f"{truth} not in [{low}, {high}]"
+    return left_behind()
 
 
-def equal(name, command, status=0, exact=True, parts=()):
-    @checked(f"{name}: faults {'= rusage with --exact' if exact else 'around rusage'}")
-    def _():
-        problem = compare(command, status, exact)
-        if not problem or not parts:
-            return problem
-        single = [f"{' '.join(p)}: {compare(p, s, exact)}" for p, s in parts]
-        return "\n".join([problem, "one by one:", *single])
-
-
+FIRST = [HELPER, "touch", "64"]     # 5 ms
 TASKS = (
+    (FIRST, 0),
     ([HELPER, "threads", "2", "500"], 0),
     ([HELPER, "threads", "8", "300"], 0),
     (["sh", "-c", f"{HELPER} touch 100 & {HELPER} touch 100; wait"], 0),
@@ -62,22 +58,30 @@ TASKS = (
     ([HELPER, "clone", "30", "20"], 0),
     ([HELPER, "crash", "10"], 139),
 )
-FIRST = [HELPER, "touch", "64"]     # 5 ms
-PYTHON = [sys.executable, "-c",
-          "import json\nx = [bytearray(8192) for _ in range(3000)]\njson.dumps([1] * 10000)"]
-SQLITE = ["sqlite3", ":memory:",
-          "create table t(a, b); insert into t select value, hex(randomblob(200)) from "
-          "generate_series(1, 2000); select count(*), sum(length(b)) from t;"]
+PROGRAMS = (
+    ([sys.executable, "-c",
+      "import json\nx = [bytearray(8192) for _ in range(3000)]\njson.dumps([1] * 10000)"], 0),
+    (["sqlite3", ":memory:",
+      "create table t(a, b); insert into t select value, hex(randomblob(200)) from "
+      "generate_series(1, 2000); select count(*), sum(length(b)) from t;"], 0),
+)
 
 
 def quoted(command):
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
 
 
-def tasks(exact):
-    script = "; ".join(f"{quoted(c)}; [ $? -eq {s} ] || exit 99" for c, s in TASKS)
-    equal("threads, jobs, exec chains, vfork, clone, a crash", ["sh", "-c", script], exact=exact,
-          parts=TASKS)
+def nothing_missed(name, parts, exact):
+    """All under one tracer; one by one only to find out which of them is at fault."""
+    script = "; ".join(f"{quoted(c)}; [ $? -eq {s} ] || exit 99" for c, s in parts)
+
+    @checked(f"{name}: faults {'= rusage with --exact' if exact else 'around rusage'}")
+    def _():
+        problem = compare(["sh", "-c", script], 0, exact)
+        if not problem:
+            return None
+        single = [f"{' '.join(p)}: {compare(p, s, exact)}" for p, s in parts]
+        return "\n".join([problem, "one by one:", *single])
 
 
 # ---- signals ----
@@ -140,10 +144,12 @@ def killed(attach, options):
         return left_behind()
 
 
-def signals(attach, options):
+def interrupted(attach, options):
     while_attaching(signal.SIGINT, options, (0.5,), attach)
     while_attaching(signal.SIGTERM, options, (0.75,), attach)
 
+
+def signals(options):
     @checked(f"SIGTERM goes to the command, whose status it is {' '.join(options)}")
     def _():
         p, _ = begin(f"trap 'exit 7' TERM; {HELPER} touch 100; : >{STARTED}.2; "
@@ -257,8 +263,13 @@ def hostile():
         if status or out:
             return f"status {status}"
         # One U+FFFD for each byte, or for each sequence: both are right.
+        recording = strict(err)
+        low, high = completed(recording["runs"][0])
+        # As short as a command can be.
+        if not 0 < low <= usage(recording["runs"][0]) <= high:
+            return f"[{low}, {high}] faults, rusage {usage(recording['runs'][0])}"
         have, want = ([re.sub("\ufffd+", "\ufffd", text) for text in texts] for texts in
-                      (strict(err)["command"], [c.decode("utf-8", "replace") for c in command]))
+                      (recording["command"], [c.decode("utf-8", "replace") for c in command]))
         return None if have == want else f"{ascii(have)} is not {ascii(want)}"
 
 
@@ -403,41 +414,31 @@ def control():
             f"[{low}, {high}] faults, {pages} pages, rusage {usage(run)}"
 
 
-def attach_time(options):
-    end(begin("exit 0", *options)[0])   # what is read first takes longer
-    begin_at = time.monotonic()
-    p, _ = begin("exit 0", *options)
-    attach = time.monotonic() - begin_at
-    end(p)
-    total = time.monotonic() - begin_at
-    note(f"attach {' '.join(options)}: {attach:.2f} s until the command starts, "
-         f"{total - attach:.2f} s from there to the end")
-    return attach
+def attach_time(exact):
+    if exact not in ATTACHING:
+        compare(FIRST, 0, exact)    # what is read first takes longer
+        compare(FIRST, 0, exact)
+    return ATTACHING[exact]
 
 
 def exact():
-    equal("5 ms", FIRST)
-    tasks(True)
-    equal("python3", PYTHON)
-
-
-def more():
-    equal("sqlite3", SQLITE)
-    equal("short-lived children", [HELPER, "forks", sys.argv[2]])
+    forks = sys.argv[2]
+    programs = (*PROGRAMS, ([HELPER, "forks", forks], 0)) if forks != "0" else PROGRAMS[:1]
+    nothing_missed(f"threads, jobs, exec chains, vfork, clone, a crash, {forks} forks, python3",
+                   TASKS + programs, True)
 
 
 def default():
-    equal("5 ms", FIRST, exact=False)
-    tasks(False)
+    nothing_missed("threads, jobs, exec chains, vfork, clone, a crash", TASKS, False)
 
 
 GROUPS = {
     "exact": exact,
-    "more": more,
     "default": default,
-    "killed": lambda: killed(attach_time([]), []),
-    "killed-exact": lambda: killed(attach_time(["--exact"]), ["--exact"]),
-    "signals": lambda: signals(attach_time([]), []),
+    "killed": lambda: killed(attach_time(False), []),
+    "killed-exact": lambda: killed(attach_time(True), ["--exact"]),
+    "interrupted": lambda: interrupted(attach_time(False), []),
+    "signals": lambda: signals([]),
     "statuses": statuses,
     "output": output,
     "hostile": hostile,

@@ -65,16 +65,16 @@ def unlink(*paths):
 def fault(*args, **more):
     """mmscope fault to its end: (status, stdout, stderr)."""
     more.setdefault("stdin", subprocess.DEVNULL)
-    p = subprocess.run(["mmscope", "fault", *args], capture_output=True, timeout=200,
+    p = subprocess.run(["mmscope", "fault", *args], capture_output=True, timeout=600,
                        check=False, **more)
     return p.returncode, p.stdout, p.stderr
 
 
-def start(*args, **more):
+def start(*args, command="fault", **more):
     """In the background, its output in files: a command that outlives it holds no pipe."""
     with open("/tmp/stdout", "wb") as out, open("/tmp/stderr", "wb") as err:
         more.setdefault("stdout", out)
-        return subprocess.Popen(["mmscope", "fault", *args], stdin=subprocess.DEVNULL,
+        return subprocess.Popen(["mmscope", command, *args], stdin=subprocess.DEVNULL,
                                 stderr=err, **more)
 
 
