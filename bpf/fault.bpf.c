@@ -28,7 +28,7 @@ ENTRY_BODY(MAP_PAGES)
 	struct vm_fault *vmf = (void *)a0;
 	u64 start;
 
-	if (!st || !st->active)
+	if (!st || !attempt_of(typed, st, vmf))
 		return;
 	start = READ(vmf, address) - ((READ(vmf, pgoff) - a1) << page_shift);
 	start &= ~((1ULL << page_shift) - 1);
@@ -195,10 +195,8 @@ ENTRY_BODY(FAULT_ENTRY)
 
 	if (!st)
 		return;
-	if (st->active) {
-		count_trust(TRUST_UNMATCHED);	/* its exit was lost, but not its last hold */
-		close_hold(st);
-	}
+	if (st->active)
+		leave_attempt(st);
 	if (st->scoped && a3 && flags & FAULT_FLAG_USER)
 		leave_scopes(st);
 
@@ -279,7 +277,8 @@ static __always_inline bool zero_page(const struct task_state *st)
 	return read_memory ? st->lock_empty : st->locks != st->attempt_locks;
 }
 
-EXIT_BODY(FAULT_EXIT)
+/* The mapping and the address, which a kretprobe does not know and need not: none is lost. */
+static __always_inline void FAULT_EXIT_body(const bool known, u64 ret, u64 vma, u64 address)
 {
 	struct task_state *st = state_find();
 	u32 result = ret, outcome, attempt, slot;
@@ -287,6 +286,8 @@ EXIT_BODY(FAULT_EXIT)
 
 	if (!st)
 		return;
+	if (known && st->active && (st->vma != vma || st->address != address))
+		leave_attempt(st);
 	if (!st->active) {
 		count_trust(TRUST_UNMATCHED);
 		return;
@@ -353,4 +354,20 @@ EXIT_BODY(FAULT_EXIT)
 	if (outcome == OUTCOME_COMPLETED)
 		st->retrying = 0;
 }
-EXIT_PROGRAMS(FAULT_EXIT)
+
+SEC("fexit")
+int FAULT_EXIT__fexit(u64 *ctx)
+{
+	u64 ret = 0;
+
+	bpf_get_func_ret(ctx, &ret);
+	FAULT_EXIT_body(true, ret, ctx[0], ctx[1]);
+	return 0;
+}
+
+SEC("kretprobe")
+int FAULT_EXIT__kretprobe(struct pt_regs *ctx)
+{
+	FAULT_EXIT_body(false, PT_REGS_RC(ctx), 0, 0);
+	return 0;
+}

@@ -58,6 +58,29 @@ static __always_inline void close_hold(struct task_state *st)
 	st->hold_ptes = 0;
 }
 
+/* An attempt whose exit was lost: its last hold was not. */
+static __always_inline void leave_attempt(struct task_state *st)
+{
+	count_trust(TRUST_UNMATCHED);
+	close_hold(st);
+	st->active = 0;
+	st->window_end = 0;
+}
+
+/*
+ * Is the attempt in progress the one that this is part of? If its exit and the entry of
+ * the next were both lost, it is not, and what it was of is another mapping.
+ */
+static __always_inline bool attempt_of(const bool typed, struct task_state *st,
+				       struct vm_fault *vmf)
+{
+	if (!st->active)
+		return false;
+	if (typed && (u64)vmf->vma != st->vma)	/* kprobes lose no runs */
+		leave_attempt(st);
+	return st->active;
+}
+
 static __always_inline void install(struct task_state *st, u32 method, u32 trigger, u32 backing,
 				    u32 nr, bool inferred)
 {
@@ -162,7 +185,7 @@ ENTRY_BODY_5(PTE_INSTALL)
 
 	if (!st)
 		return;
-	if (!st->active) {
+	if (!attempt_of(typed, st, (void *)a0)) {
 		count_trust(TRUST_UNMATCHED);
 		return;
 	}
@@ -194,7 +217,7 @@ ENTRY_BODY(RUN_INSTALL)
 
 	if (!st)
 		return;
-	if (!st->active) {
+	if (!attempt_of(typed, st, (void *)a0)) {
 		count_trust(TRUST_UNMATCHED);
 		return;
 	}
@@ -268,10 +291,11 @@ ENTRY_BODY(COW_FAULT)
 	struct task_state *st = state_find();
 	struct vm_fault *vmf = (void *)a0;
 
-	if (st && st->active)
-		write_protected(st);
+	if (!st || !attempt_of(typed, st, vmf))
+		return;
+	write_protected(st);
 	/* What is copied may be the zero page, which is resident nowhere. */
-	if (st && st->active && READ(vmf, orig_pte.pte) & PTE_SPECIAL)
+	if (READ(vmf, orig_pte.pte) & PTE_SPECIAL)
 		st->paths |= PATH_WP_ZERO;
 }
 ENTRY_PROGRAMS(COW_FAULT)
@@ -300,7 +324,7 @@ ENTRY_BODY(SWAP_IN)
 {
 	struct task_state *st = state_find();
 
-	if (st && st->active)
+	if (st && attempt_of(typed, st, (void *)a0))
 		st->paths |= PATH_SWAP;
 }
 ENTRY_PROGRAMS(SWAP_IN)
@@ -325,7 +349,7 @@ ENTRY_BODY(UFFD_WAIT)
 {
 	struct task_state *st = state_find();
 
-	if (st && st->active)
+	if (st && attempt_of(typed, st, (void *)a0))
 		st->uffd_waited = 1;
 }
 ENTRY_PROGRAMS(UFFD_WAIT)
