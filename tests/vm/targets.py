@@ -11,9 +11,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import guest
 from guest import LIB, TMP
 
-ALL = "processes,threads,cgroups,names,namespaces,old,refusals"
-KERNELS = (("7.3", ALL, "exact"), ("6.1", ALL, ""), ("7.2", "processes,threads", ""),
-           ("6.12", "processes,threads,cgroups", ""))
+ALL = "processes,threads,cgroups,names,namespaces,old,refusals,record"
+KERNELS = (("7.3", ALL, "exact"), ("6.1", ALL, ""), ("7.2", "processes,threads,record", ""),
+           ("6.12", "processes,threads,cgroups,record", ""))
 
 guest.library()
 for program in ("robust", "worker"):

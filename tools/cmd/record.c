@@ -16,6 +16,7 @@
 #include "cmd/domains.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
+#include "cmd/target_options.h"
 #include "data/err.h"
 #include "data/read.h"
 #include "render/json.h"
@@ -24,11 +25,12 @@
 #define RUNS_MAX	100000
 
 struct record_options {
+	struct target_options target;
 	const char *output, *primary, *domains, *by;
 	uint64_t runs, warmup, times;
-	double run_timeout, timeout;
+	double duration, run_timeout, timeout;
 	unsigned int mask;	/* of the domains */
-	bool append, exact;
+	bool append, exact, reconcile;
 };
 
 /* ---- what is recorded ---- */
@@ -321,19 +323,19 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 		  const struct series_result *r, int error)
 {
 	const char *place = strcmp(o->output, "-") ? o->output : "the output";
+	const char *why = r->signal ? "interrupted" : r->gone ? "the target has ended" :
+			  "the time limit came";
 	int status = error;
 
 	if (!rec->runs) {
 		output_discard(out);
 		if (!error)
-			err("record", "%s before a run had finished: nothing is saved",
-			    r->signal ? "interrupted" : "the time limit came");
+			err("record", "%s before a run had finished: nothing is saved", why);
 	} else {
 		check_primaries(rec);
 		status = save(o, out, rec) ?: error;
 		if (r->finished < o->runs + o->times && !status)
-			warn("record", "%s: %zu of %" PRIu64 " runs are in %s",
-			     r->signal ? "interrupted" : "the time limit came", r->finished,
+			warn("record", "%s: %zu of %" PRIu64 " runs are in %s", why, r->finished,
 			     o->runs + o->times, place);
 	}
 	if (status)
@@ -343,13 +345,15 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 	return r->timed_out ? EXIT_TIMEOUT : r->status;
 }
 
-static int run_record(const struct record_options *o, char **command)
+static int run_record(const struct record_options *o, struct target *target, char **command)
 {
 	struct series_options so = {
-		.command = command, .runs = o->runs, .warmup = o->warmup, .times = o->times,
-		.run_timeout = o->run_timeout, .timeout = o->timeout, .exact = o->exact,
-		.domains = o->mask,
-		.by = o->by ? label_by_name(o->by) : 0, .stdout_to_stderr = !strcmp(o->output, "-"),
+		.command = *command ? command : NULL, .target = target,
+		.duration = o->duration, .runs = o->runs, .warmup = o->warmup,
+		.times = o->times, .run_timeout = o->run_timeout, .timeout = o->timeout,
+		.domains = o->mask, .exact = o->exact, .reconcile = o->reconcile,
+		.by = o->by ? label_by_name(o->by) : 0,
+		.stdout_to_stderr = !strcmp(o->output, "-"),
 		.progress = isatty(STDERR_FILENO),
 	};
 	struct recording *rec = recording_new(), *old;
@@ -357,7 +361,7 @@ static int run_record(const struct record_options *o, char **command)
 	struct output out = { 0 };
 	int status;
 
-	if (!rec || record_command(rec, command)) {
+	if (!rec || (*command && record_command(rec, command))) {
 		err("record", "out of memory");
 		recording_free(rec);
 		return EXIT_INTERNAL;
@@ -388,10 +392,51 @@ cleanup:
 	return status;
 }
 
+static int check_options(const struct record_options *o, bool dashes, char **command)
+{
+	if (target_options_check(&o->target, dashes, command))
+		return EXIT_USAGE;
+	if (!*command && !target_options_given(&o->target)) {
+		err("record", "no command: mmscope record -o FILE -- CMD");
+		return EXIT_USAGE;
+	}
+	if (!*command && !o->duration) {
+		err("record", "for how long? Give -d SECONDS, the time of each run");
+		return EXIT_USAGE;
+	}
+	if (*command && o->duration) {
+		err("-d", "does not go with a command, whose end ends a run");
+		return EXIT_USAGE;
+	}
+	if (!*command && (o->timeout || o->run_timeout || o->times)) {
+		err(o->times ? "--times" : o->timeout ? "--timeout" : "--run-timeout",
+		    "is of a command: give -d SECONDS alone");
+		return EXIT_USAGE;
+	}
+	if (!o->runs && !o->times) {
+		err("--runs", "'0' leaves nothing to run; with 0, --times says how often");
+		return EXIT_USAGE;
+	}
+	if (!o->output) {
+		err("record", "where to? Give -o FILE, or -o - for standard output");
+		return EXIT_USAGE;
+	}
+	if (o->append && !strcmp(o->output, "-")) {
+		err("--append", "needs a file, not standard output");
+		return EXIT_USAGE;
+	}
+	return 0;
+}
+
+#define ROW(...)	__VA_ARGS__
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options o = { .runs = 1, .domains = "fault" };
 	const struct option_def defs[] = {
+		TARGET_OPTIONS(ROW, &o.target),
+		{ "duration", 'd', OPT_SECONDS, "SECONDS", "of a run without a command",
+		  &o.duration },
 		{ "output", 'o', OPT_STRING, "FILE", "where to save, - for standard output",
 		  &o.output },
 		{ "runs", 'n', OPT_COUNT, "RUNS", "how often to run the command (default 1)",
@@ -411,48 +456,37 @@ int cmd_record(int argc, char **argv)
 		{ "append", 0, OPT_FLAG, NULL, "add to the runs that FILE holds", &o.append },
 		{ "exact", 0, OPT_FLAG, NULL,
 		  "kprobes, which are not preempted (they cost more)", &o.exact },
+		{ "reconcile", 0, OPT_FLAG, NULL,
+		  "what RSS grew by, munmap, exit, fork (starts slower)", &o.reconcile },
 		{ "by", 0, OPT_CHOICE, "LABEL", "count by this label, too", &o.by,
 		  .choices = "vm_ops|pid|comm|file|map|order" },
 		{ 0 }
 	};
 	const struct option_set set = {
-		"record -o FILE [OPTIONS] -- CMD [ARGS]",
-		"Observe CMD and save what was counted, for report, diff and check.",
+		"record -o FILE [TARGET] [OPTIONS] [-- CMD [ARGS]]",
+		"Observe CMD, or others for a time, and save what was counted, for report,\n"
+		"diff and check.",
 		defs,
 	};
+	int rest, status = EXIT_USAGE;
+	struct target target;
 	bool dashes;
-	int rest;
 
 	switch (options_parse(&set, argc, argv, &rest, &dashes)) {
 	case OPTIONS_HELP:
-		return EXIT_OK;
+		status = EXIT_OK;
+		goto cleanup;
 	case OPTIONS_BAD:
-		return EXIT_USAGE;
+		goto cleanup;
 	default:
 		break;
 	}
-	if (rest == argc) {
-		err(dashes ? "--" : "record", dashes ? "no command follows" :
-		    "no command: mmscope record -o FILE -- CMD");
-		return EXIT_USAGE;
-	}
-	if (!dashes) {
-		err("%s", "put -- before the command", argv[rest]);
-		return EXIT_USAGE;
-	}
-	if (!o.runs && !o.times) {
-		err("--runs", "'0' leaves nothing to run; with 0, --times says how often");
-		return EXIT_USAGE;
-	}
-	if (!o.output) {
-		err("record", "where to? Give -o FILE, or -o - for standard output");
-		return EXIT_USAGE;
-	}
-	if (o.append && !strcmp(o.output, "-")) {
-		err("--append", "needs a file, not standard output");
-		return EXIT_USAGE;
-	}
-	if (domains_parse(o.domains, &o.mask))
-		return EXIT_USAGE;
-	return run_record(&o, argv + rest);
+	if (check_options(&o, dashes, argv + rest) || domains_parse(o.domains, &o.mask) ||
+	    target_options_open(&o.target, &target))
+		goto cleanup;
+	status = run_record(&o, &target, argv + rest);
+	target_close(&target);
+cleanup:
+	target_options_free(&o.target);
+	return status;
 }

@@ -10,6 +10,7 @@
 #include "cmd/domains.h"
 #include "cmd/options.h"
 #include "cmd/output.h"
+#include "cmd/target_options.h"
 #include "data/err.h"
 #include "render/json.h"
 #include "render/text.h"
@@ -18,9 +19,8 @@
 #include "session/session.h"
 
 struct trace_options {
-	bool all, json, exact, yield, reconcile;
-	struct option_list pids, tids;
-	const char *cgroup, *comm;
+	struct target_options target;
+	bool json, exact, yield, reconcile;
 	double duration, interval;
 	const char *format, *by, *control, *output, *list;
 	const char *name;	/* of the command */
@@ -77,20 +77,9 @@ static char **copy_command(char **argv)
 
 static int check_options(const struct trace_options *o, bool dashes, char **command)
 {
-	if (!*command && dashes) {
-		err("--", "no command follows");
+	if (target_options_check(&o->target, dashes, command))
 		return EXIT_USAGE;
-	}
-	if (*command && !dashes) {
-		err("%s", "put -- before the command", *command);
-		return EXIT_USAGE;
-	}
-	if (*command && (o->pids.n || o->tids.n)) {
-		err("%s", "does not go with a command: observe one or the other",
-		    o->pids.n ? "-p" : "-t");
-		return EXIT_USAGE;
-	}
-	if (!*command && !o->all && !o->pids.n && !o->tids.n && !o->cgroup && !o->comm) {
+	if (!*command && !target_options_given(&o->target)) {
 		err(o->name, "nothing to observe: give -- CMD, -p PID, -t TID, --cgroup PATH, "
 		    "--comm NAME, or -a for the whole system");
 		return EXIT_USAGE;
@@ -179,6 +168,7 @@ cleanup:
 #define LOCK	(1u << DOMAIN_LOCK)
 #define BOTH	(FAULT | LOCK)
 #define ANY	0
+#define ROW(...)	{ ANY, __VA_ARGS__ }
 
 static const struct {
 	const char *usage, *about;
@@ -206,14 +196,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 	} rows[] = {
 		{ BOTH, { "event", 'e', OPT_STRING, "DOMAIN,...", "what: fault, lock, or both",
 		  &o.list } },
-		{ ANY, { "pid", 'p', OPT_LIST, "PID", "a process that runs (repeatable)",
-		  &o.pids } },
-		{ ANY, { "tid", 't', OPT_LIST, "TID", "a single thread (repeatable)", &o.tids } },
-		{ ANY, { "cgroup", 'c', OPT_STRING, "PATH", "who is in a cgroup, or in one below",
-		  &o.cgroup } },
-		{ ANY, { "comm", 0, OPT_STRING, "NAME", "threads while they have this name",
-		  &o.comm } },
-		{ ANY, { "all", 'a', OPT_FLAG, NULL, "the whole system", &o.all } },
+		TARGET_OPTIONS(ROW, &o.target),
 		{ ANY, { "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",
 		  &o.duration } },
 		{ ANY, { "interval", 'i', OPT_SECONDS, "SECONDS",
@@ -266,15 +249,12 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		goto cleanup;
 	if (o.control && control_option(o.control, &control, &ack))
 		goto cleanup;
-	if (target_open(&target, &(struct target_names){
-			.pid = o.pids.item, .pids = o.pids.n, .tid = o.tids.item,
-			.tids = o.tids.n, .cgroup = o.cgroup, .comm = o.comm, .all = o.all }))
+	if (target_options_open(&o.target, &target))
 		goto cleanup;
 	status = run_trace(&o, &target, argv + rest, control, ack);
 	target_close(&target);
 cleanup:
-	option_list_free(&o.pids);
-	option_list_free(&o.tids);
+	target_options_free(&o.target);
 	return status;
 }
 

@@ -156,7 +156,8 @@ static int run_once(struct series *s, size_t number, bool *stop)
 {
 	struct observe_result ended = { 0 };
 	struct observe_options oo = {
-		.command = s->opts->command, .control = -1, .ack = -1,
+		.command = s->opts->command, .target = s->opts->target,
+		.duration = s->opts->duration, .control = -1, .ack = -1,
 		.stdout_to_stderr = s->opts->stdout_to_stderr,
 		.report = keep, .arg = s, .result = &ended,
 	};
@@ -167,7 +168,8 @@ static int run_once(struct series *s, size_t number, bool *stop)
 	if (s->session && session_reset(s->session))
 		return EXIT_INTERNAL;
 	status = observe(s->session, &oo);
-	check_survivors(s, ended.timed_out || ended.ending);
+	if (s->opts->command)
+		check_survivors(s, ended.timed_out || ended.ending);
 	*stop = true;
 	if (ended.ending) {
 		s->result->signal = ended.ending;
@@ -202,6 +204,9 @@ static int run_all(struct series *s, size_t warmup, size_t runs, size_t first, b
 		s->result->signal = observe_interrupted();
 		if (s->result->signal)
 			break;
+		s->result->gone = o->target && target_ended(o->target);
+		if (s->result->gone)
+			break;
 		if (s->end && now() >= s->end) {
 			s->result->timed_out = true;
 			break;
@@ -221,9 +226,14 @@ static int run_all(struct series *s, size_t warmup, size_t runs, size_t first, b
 /* Load the programs; *s->session NULL with 0: interrupted. */
 static int open_session(struct series *s)
 {
-	struct session_options so = { .interrupted = observe_interrupted, .by = s->opts->by };
-	struct plan_options po = { .domains = s->opts->domains, .exact = s->opts->exact,
-				   .quick = true };
+	const struct series_options *o = s->opts;
+	struct target *t = o->target;
+	struct session_options so = { .target = t, .interrupted = observe_interrupted,
+				      .by = o->by };
+	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true,
+				   .reconcile = o->reconcile,
+				   .unforked = t && !target_follows(t) &&
+					       (!o->command || t->everyone) };
 	const char *why;
 
 	if (plan_make(&s->plan, &po))
@@ -262,7 +272,7 @@ int series_record(struct recording *rec, const struct series_options *opts,
 		session_close(s.session);
 		s.session = NULL;
 		warmup = 0;
-		stop |= result->signal || result->timed_out;
+		stop |= result->signal || result->timed_out || result->gone;
 	}
 	/* With nothing attached. */
 	if (!status && !stop)

@@ -6,16 +6,19 @@
 #include <stddef.h>
 
 #include "data/run.h"
+#include "session/target.h"
 
-/* A command, observed several times by the same programs. */
+/* A command, or targets that run already, observed several times by the same programs. */
 struct series_options {
-	char **command;		/* NULL-terminated */
+	char **command;		/* NULL-terminated; NULL: each run takes `duration` */
+	struct target *target;	/* whom to observe besides the command; or NULL */
+	double duration;	/* seconds */
 	size_t runs, warmup;	/* warm-up runs are observed, too, and dropped */
 	size_t times;		/* runs after these that are not observed */
 	double run_timeout;	/* seconds of one run; 0: no limit */
 	double timeout;		/* seconds of all of them */
 	unsigned int domains;	/* as in plan_options */
-	bool exact;
+	bool exact, reconcile;
 	enum label by;		/* count by it as well, if it is an open one */
 	bool stdout_to_stderr;	/* the command's standard output */
 	bool progress;		/* a line on stderr for each run */
@@ -27,6 +30,7 @@ struct series_result {
 	int status;		/* of the first of these, 0 if there is none */
 	int signal;		/* that interrupted the series, or 0 */
 	bool timed_out;		/* the time of the whole series was over */
+	bool gone;		/* the targets have ended */
 };
 
 /*

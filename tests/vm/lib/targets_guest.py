@@ -19,6 +19,10 @@ def numbered(run, name, label):
             if s["name"] == name and label in s.get("labels", {})}
 
 
+def total(run, name):
+    return sum(s["value"] for s in run["metrics"] if s["name"] == name)
+
+
 def processes():
     @checked("-p: its threads, old and new, and its later children, and nobody else")
     def _():
@@ -300,9 +304,44 @@ def refusals():
     target.kill()
 
 
+def in_poll(pid):
+    """A tracer that waits for what happens: it observes."""
+    with open(f"/proc/{pid}/syscall") as f:
+        return f.read().split()[0] == "7"
+
+
+def recorded():
+    @checked("record -p --reconcile: two runs, and the end of the process")
+    def _():
+        target, other = Worker(), Worker()
+        unlink(REPORT)
+        p = start("-o", REPORT, "-n", "4", "-d", "3", "-p", str(target.pid), "--reconcile",
+                  *EXACT, command="record")
+        if not wait_until(lambda: in_poll(p.pid), 120):
+            return f"it does not observe: {end(p)}"
+        truth = target.do("t300") + target.do("f50")
+        other.do("t500")
+        # The first run is over, the second under way; in between nothing is seen.
+        time.sleep(4)
+        target.kill()
+        other.kill()
+        status, out, err = end(p)
+        runs = load()["runs"]
+        if status or out or err.count(b"\n") != 1 or b"the target has ended" not in err:
+            return f"status {status}: {out} {err}"
+        if not 2 <= len(runs) < 4 or any("rusage" in r for r in runs):
+            return f"{len(runs)} runs"
+        low, high = (sum(n) for n in zip(*map(completed, runs)))
+        if not low <= truth <= high:
+            return f"[{low}, {high}] faults, the truth is {truth}"
+        grew = [total(r, "rss_after") - total(r, "rss_before") for r in runs]
+        return None if grew[0] >= 300 and total(runs[0], "rss_fork_copy") else \
+            f"the resident set grew by {grew}, copied: {total(runs[0], 'rss_fork_copy')}"
+
+
 GROUPS = {"processes": processes, "threads": threads, "cgroups": cgroups, "names": names,
           "namespaces": namespaces, "old": old_programs, "refusals": refusals,
-          "namespace": namespace}
+          "namespace": namespace, "record": recorded}
 
 for group in sys.argv[1].split(","):
     GROUPS[group]()
