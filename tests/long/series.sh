@@ -8,37 +8,13 @@
 # Only objects, not kernels: whether those boot is the business of tests/vm.
 # shellcheck disable=SC2016,SC2086,SC2317 # words for other programs; lists; functions for check()
 set -u
+. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
 
 tree=$MMSCOPE_TREE
 work=$TMPDIR
 linux=$work/linux
-out=$work/out
 export LC_ALL=C
 unset MAKEFLAGS MFLAGS MAKELEVEL
-n=0
-bad=0
-
-# check NAME COMMAND...: one result line; a failure shows the end of $out.
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		tail -n 15 "$out" | sed 's/^/# /'
-	fi
-}
-
-skip()
-{
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
-}
-
 patches()
 {
 	find "$tree/kernel/series/$1" -name '*.patch' | sort
@@ -194,5 +170,4 @@ for series in $all; do
 	done
 	rm -rf "$work/x86-64"
 done
-echo "1..$n"
-exit $bad
+finish

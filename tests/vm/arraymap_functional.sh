@@ -9,26 +9,11 @@
 #
 # arraymap_functional.sh [KERNEL BEHAVIOUR]...: on other kernels
 set -u
+. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}
 program=${TMPDIR:?}/arraymap
-out=$TMPDIR/out
-n=0
-bad=0
-
-# result STATUS NAME: 0 is ok.
-result()
-{
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		bad=1
-		echo "not ok $n - $2"
-	fi
-}
-
 # Those that know what each behaviour brings.
 telling="'pages that mmap installs' 'pages that each read in order brings' \
 'pages that each write in order brings' 'MADV_DONTNEED and touch again'"
@@ -59,9 +44,8 @@ kernel()
 	while IFS= read -r line; do
 		case $line in
 		'ok '*' # SKIP '*)
-			n=$((n + 1))
 			rest=${line#ok * }
-			echo "ok $n - $k: $rest"
+			skip "$k: ${rest% # SKIP *}" "${rest#* # SKIP }"
 			;;
 		'ok '*)
 			result 0 "$k: ${line#ok * }"
@@ -98,5 +82,4 @@ while [ $status = 0 ] && [ $# -ge 2 ]; do
 	status=0
 	shift 2
 done
-echo "1..$n"
-exit $bad
+finish

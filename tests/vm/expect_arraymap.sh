@@ -8,26 +8,10 @@
 #
 # expect_arraymap.sh [KERNEL KIND]...: on other kernels
 set -u
+. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}
-out=${TMPDIR:?}/out
-n=0
-bad=0
-
-# result STATUS NAME: 0 is ok; what was printed explains what is not.
-result()
-{
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		bad=1
-		echo "not ok $n - $2"
-		tail -n 40 "$out" | sed 's/^/# /'
-	fi
-}
-
 # fails LINE: status 1, and this expectation is named as the one that fails.
 fails()
 {
@@ -77,5 +61,4 @@ while [ $# -ge 2 ]; do
 	kernel "$1" "$2"
 	shift 2
 done
-echo "1..$n"
-exit $bad
+finish

@@ -6,28 +6,10 @@
 # The kernels that are built: vanilla and patched boot, are what they say, have what the
 # configuration promises, and a tree that was built serves as a kernel.
 set -u
+. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 plus=${MMSCOPE_PLUS:-}
-out=${TMPDIR:?}/out
-n=0
-bad=0
-
-# check NAME COMMAND...
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		tail -n 40 "$out" | sed 's/^/# /'
-	fi
-}
-
 # boot K OPTION...: what the guest says of itself is in $out, its status in $status.
 boot()
 {
@@ -145,5 +127,4 @@ if [ -e "$1" ]; then
 	fi
 fi
 
-echo "1..$n"
-exit $bad
+finish

@@ -7,27 +7,11 @@
 # and with a harness of ours (tests/kernel/selftest): the same results on vanilla and
 # patched. Those that do not build here are named with the compiler's reason.
 set -u
+. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}
 dir=${TMPDIR:?}/selftest
-out=$TMPDIR/out
-n=0
-bad=0
-
-# result STATUS NAME: 0 is ok; what was printed explains what is not.
-result()
-{
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		bad=1
-		echo "not ok $n - $2"
-		tail -n 40 "$out" | sed 's/^/# /'
-	fi
-}
-
 # run K FILE: all that were built, in one boot; "TEST STATUS" and what they printed.
 run()
 {
@@ -52,7 +36,7 @@ source=$(MMSCOPE=$mmscope "$tree/kernel/source" 2>"$out") &&
 	"$mmscope" vm --kernel vanilla --get "/sys/kernel/btf/vmlinux:$TMPDIR/btf" -- true \
 		>"$out" 2>&1 </dev/null
 result $? 'the source is there, and what vanilla tells of its types'
-[ $bad = 0 ] || { echo "1..$n"; exit 1; }
+[ "$bad" = 0 ] || finish
 
 built=
 "$tree/tests/kernel/selftest/build.sh" "$source" "$TMPDIR/btf" "$dir" mmap \
@@ -65,8 +49,7 @@ while IFS= read -r line; do
 	'cannot mmap:'*) result 1 "selftest mmap does not build: ${line#*: }" ;;
 	cannot*)
 		line=${line#cannot }
-		n=$((n + 1))
-		echo "ok $n - selftest ${line%%:*} # SKIP does not build here: ${line#*: }"
+		skip "selftest ${line%%:*}" "does not build here: ${line#*: }"
 		;;
 	esac
 done <"$dir.list"
@@ -86,5 +69,4 @@ done
 cat "$TMPDIR/vanilla" "$TMPDIR/patched" >"$out"
 grep -qx '@mmap status 0' "$TMPDIR/vanilla" && grep -qx '@mmap status 0' "$TMPDIR/patched"
 result $? 'mmap passes on both'
-echo "1..$n"
-exit $bad
+finish
