@@ -9,11 +9,10 @@ import sys
 import time
 
 from observer import Observer, Worker, unlike
-from robust_lib import (REPORT, checked, completed, end, fault, left_behind, load, start, strict,
-                        unlink, usage, wait_until)
+from robust_lib import (REPORT, checked, completed, end, fault, left_behind, load, result, start,
+                        strict, unlink, usage, wait_until)
 
 EXACT = ["--exact"] if "exact" in sys.argv[2:] else []
-IO_URING = ["mmscope", "bench", "io_uring", "--entries", "1024", "--repeat", "1", "--json"]
 LOST_PATTERN = r"mmscope: [^\n]+\n"
 
 
@@ -45,80 +44,73 @@ def unended(run):
 
 # ---- tasks that die in a fault ----
 
-def hanging(count):
-    """A worker of which so many threads hang in a fault."""
-    worker = Worker()
-    worker.tell(f"H{count}")
-    worker.hear()
-    time.sleep(0.5)
-    return worker
+def in_fault(pid):
+    """Threads of a process that wait for userfaultfd."""
+    found = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/wchan") as f:
+            found += f.read() == "handle_userfault"
+    return found
+
+
+def hang(worker, count):
+    """So many of its threads hang in a fault: the faults that they took to start."""
+    faults = worker.do(f"H{count}")
+    if not wait_until(lambda: in_fault(worker.pid) == count):
+        raise ValueError(f"{in_fault(worker.pid)} threads hang, not {count}")
+    return faults + worker.do("t0")
 
 
 def deaths():
-    @checked("threads that hang in a fault, are reported, and are killed in it")
+    @checked("threads that hang in a fault, are reported, and are killed in it; in the middle "
+             "of faults it is switched on: their ends are unmatched")
     def _():
-        kept, dying = Worker(), Worker()
-        observer = Observer("-p", str(kept.pid), "-p", str(dying.pid), *EXACT)
-        truth = kept.do("t50") + dying.do("t60") + dying.do("H8")
-        time.sleep(1)
-        dying.kill()
+        kept, dying, later = Worker(), Worker(), Worker()
+        observer = Observer(*(word for worker in (kept, dying, later)
+                              for word in ("-p", str(worker.pid))), *EXACT)
+        observer.tell("enable")
+        truth = kept.do("t50") + dying.do("t60") + hang(dying, 8)
+        truth += dying.kill()
         truth += kept.do("t100") + kept.do("n100") + kept.do("f50")
-        run = observer.run()
-        kept.kill()
-        trust = run["trust"]
-        low, high = completed(run)
-        # The threads' own start is in no rusage that was read: a few each.
-        if not truth <= high or not low <= truth + 8 * 8:
-            return f"[{low}, {high}], the truth is {truth}"
-        if not misses(run) and (unended(run) or trust["unmatched"]):
-            return f"{unended(run)} attempts without an end, {trust['unmatched']} unmatched"
-        if counter(run, "fault_retried")[1] < 8:
-            return "the eight that waited are not retried"
-        return left_behind()
-
-    @checked("a report while threads hang: they are attempts without an end")
-    def _():
-        target = Worker()
-        observer = Observer("-p", str(target.pid), *EXACT)
-        target.do("H8")
-        time.sleep(1)
-        run = observer.run()
-        target.kill()
-        return None if misses(run) or unended(run) == 8 else f"{unended(run)} instead of 8"
-
-    @checked("attached in the middle of faults: nothing of them, and later ones right")
-    def _():
-        kept, dying = Worker(), hanging(8)
-        observer = Observer("-p", str(kept.pid), "-p", str(dying.pid), *EXACT)
-        dying.kill()
-        truth = kept.do("t100")
-        run = observer.run()
-        kept.kill()
-        if run["trust"]["unmatched"] > 8 or (not misses(run) and unended(run)):
-            return f"{run['trust']['unmatched']} unmatched, {unended(run)} without an end"
-        return unlike(run, truth)
-
-    @checked("switched on in the middle of faults: their ends are unmatched")
-    def _():
-        kept, dying = Worker(), Worker()
-        observer = Observer("-p", str(kept.pid), "-p", str(dying.pid), *EXACT)
-        for word in (b"enable\n", b"disable\n"):
-            os.write(observer.ctl, word)
-            if os.read(observer.ack, 4) != b"ack\n":
-                return "no answer"
+        truth += kept.do("P20")
+        if not wait_until(lambda: in_fault(kept.pid)):
+            return "populating does not hang"
+        observer.tell("disable")
         kept.do("t1000")
-        dying.do("H8")
-        time.sleep(1)
-        os.write(observer.ctl, b"enable\n")
-        os.read(observer.ack, 4)
-        dying.kill()
-        truth = kept.do("t100")
+        kept.do("R20")
+        hang(later, 8)
+        observer.tell("enable")
+        truth += later.kill()
+        # That it populates ends where it is seen in user space, whatever was not seen.
+        truth += kept.do("t100") + kept.do("s10") + kept.do("G20")
         run = observer.run()
         kept.kill()
         unmatched = run["trust"]["unmatched"]
-        if unmatched != 8 and not misses(run):
-            return f"{unmatched} unmatched instead of 8"
-        return unlike(run, truth)
+        # The end of the populating thread's fault is not seen, the entries of the eight are not.
+        if not misses(run) and (unended(run) != 1 or unmatched != 9):
+            return f"{unended(run)} attempts without an end, {unmatched} unmatched instead of 9"
+        for trigger, faults in (("populate", 0), ("gup", 20)):
+            low, high = completed(run, trigger=trigger)
+            if not low <= faults <= high:
+                return f"[{low}, {high}] faults of {trigger}, the truth is {faults}"
+        if counter(run, "fault_retried")[1] < 8:
+            return "the eight that waited are not retried"
+        return unlike(run, truth) or left_behind()
+
+    @checked("attached in the middle of faults: nothing of them, and later ones right; "
+             "a report while threads hang: they are attempts without an end")
+    def _():
+        kept, dying, hangs = Worker(), Worker(), Worker()
+        hang(dying, 8)
+        observer = Observer(*(word for worker in (kept, dying, hangs)
+                              for word in ("-p", str(worker.pid))), *EXACT)
+        truth = dying.kill() + kept.do("t100") + hang(hangs, 8)
+        run = observer.run()
+        hangs.kill()
+        kept.kill()
+        if run["trust"]["unmatched"] > 8 or (not misses(run) and unended(run) != 8):
+            return f"{run['trust']['unmatched']} unmatched, {unended(run)} instead of 8 unended"
+        return unlike(run, truth) or left_behind()
 
     @checked("a command that is killed in the middle of its fault")
     def _():
@@ -126,9 +118,9 @@ def deaths():
         os.mkfifo("/tmp/orders")
         p = start("--json", "-o", REPORT, *EXACT, "--", "sh", "-c",
                   "worker </tmp/orders & echo h >/tmp/orders; wait", stdout=subprocess.PIPE)
-        seen = b"".join(p.stdout.readline() for _ in range(2))
-        time.sleep(0.5)
-        os.kill(int(seen.split()[4]), signal.SIGKILL)
+        pid = int(b"".join(p.stdout.readline() for _ in range(2)).split()[4])
+        wait_until(lambda: in_fault(pid))
+        os.kill(pid, signal.SIGKILL)
         status, _, err = end(p)
         run = load()["runs"][0]
         low, high = completed(run)
@@ -141,7 +133,7 @@ def deaths():
 # ---- how it ends ----
 
 def ends():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         @checked(f"-p and {number.name}")
         def _(number=number):
             target = Worker()
@@ -152,13 +144,23 @@ def ends():
             observer.close()
             target.do("t100")
             target.kill()
-            if number == signal.SIGKILL:
-                if status != 137 or err or os.path.exists(REPORT):
-                    return f"status {status}, {err}"
-                return left_behind()
             if status or out or err:
                 return f"status {status}: {out} {err}"
             return unlike(load()["runs"][0], truth) or left_behind()
+
+    @checked("no memory for the report: one line, status 70, no file")
+    def _():
+        target = Worker()
+        observer = Observer("-p", str(target.pid), *EXACT)
+        target.do("t100")
+        subprocess.run(["prlimit", f"--pid={observer.process.pid}", "--as=1048576"], check=True)
+        observer.process.send_signal(signal.SIGINT)
+        status, out, err = end(observer.process)
+        observer.close()
+        target.kill()
+        if status != 70 or out or err.count(b"\n") != 1 or os.path.exists(REPORT):
+            return f"status {status}: {out} {err}"
+        return left_behind()
 
     @checked("... | head -1: quiet")
     def _():
@@ -198,6 +200,22 @@ def ends():
         return None if said == [(True, 60), (False, 300)] else f"{said}"
 
 
+def killed():
+    @checked("-p and SIGKILL")
+    def _():
+        target = Worker()
+        observer = Observer("-p", str(target.pid), *EXACT)
+        target.do("t100")
+        observer.process.kill()
+        status, _, err = end(observer.process)
+        observer.close()
+        target.do("t100")
+        target.kill()
+        if status != 137 or err or os.path.exists(REPORT):
+            return f"status {status}, {err}"
+        return left_behind()
+
+
 # ---- little privilege ----
 
 def metrics_of(run):
@@ -234,32 +252,26 @@ def observe_with(prefix, want=(), options=()):
     return None if high >= low >= 64 else f"{low} PTEs installed"
 
 
-def hidden_backings():
-    """What can be told apart without the addresses of symbols."""
-    wrong = []
-    for args, backing in ((("touch", "--backing", "sysv_shm", "--size", "1M"), "sysv_shm"),
-                          (("touch", "--backing", "shmem", "--size", "1M"), "shmem"),
-                          (("arraymap", "--size", "1M"), "bpf_array")):
-        unlink(REPORT)
-        status, _, err = fault("--json", "-o", REPORT, "--", "mmscope", "bench", *args,
-                               "--repeat", "1")
-        run = load()["runs"][0]
-        have = {s["labels"]["backing"]: s["value"] for s in run["metrics"]
-                if s["name"] == "ptes_installed" and s.get("value")}
-        if status or err or set(have) != {backing} or have[backing] < 256:
-            wrong.append(f"{backing}: status {status}, {have}, {err}")
-    return "\n".join(wrong) or None
-
-
-def inserted():
-    """Pages of vm_insert_pages(), against the workload's own account."""
+def backings():
+    """What can be told apart without the addresses of symbols, and pages of vm_insert_pages()."""
     unlink(REPORT)
-    status, out, err = fault("--json", "-o", REPORT, "--", *IO_URING)
+    benches = [f"mmscope bench {args} --repeat 1 --json" for args in (
+        "touch --backing sysv_shm --size 1M", "touch --backing shmem --size 1M",
+        "arraymap --size 1M", "io_uring --entries 1024")]
+    status, out, err = fault("--json", "-o", REPORT, "--", "sh", "-ec", "; ".join(benches))
     run = load()["runs"][0]
-    truth = strict(out)["pages_total"]
-    low, high = counter(run, "ptes_installed", lambda k: k["method"] == "eager")
+    have = {}
+    for s in run["metrics"]:
+        if s["name"] == "ptes_installed" and s.get("value") and "backing" in s["labels"]:
+            have[s["labels"]["backing"]] = have.get(s["labels"]["backing"], 0) + s["value"]
+    truth = strict(out.splitlines()[-1])["pages_total"]
+    low, high = counter(run, "ptes_installed",
+                        lambda k: k["method"] == "eager" and k["backing"] != "bpf_array")
     if status or err or run["trust"]["unmatched"]:
         return f"status {status}: {err} {run['trust']}"
+    told = ("sysv_shm", "shmem", "bpf_array")
+    if set(have) != {*told, "other"} or min(have[b] for b in told) < 256:
+        return f"{have}"
     return None if low <= truth <= high and truth else f"[{low}, {high}], the truth is {truth}"
 
 
@@ -280,8 +292,7 @@ CAPS = NOBODY + " --inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon"
 
 def privileges():
     os.chmod("/tmp", 0o1777)
-    checked("ulimit -l 64")(lambda: observe_with("ulimit -l 64;"))
-    checked("ulimit -n 20")(lambda: observe_with("ulimit -n 20;"))
+    checked("ulimit -l 64 and -n 20")(lambda: observe_with("ulimit -l 64; ulimit -n 20;"))
     checked("ulimit -n 20 that may not be raised: status 3, one line")(
         lambda: refused(f"ulimit -n 20; {CAPS}", 3, "ulimit -n is 20"))
     checked("not root: status 3, one line")(lambda: refused(NOBODY, 3, "no permission"))
@@ -289,20 +300,19 @@ def privileges():
     checked("... and -p of somebody else's process")(foreign)
     with open("/proc/sys/kernel/kptr_restrict", "w") as f:
         f.write("2")
-    checked("kptr_restrict=2: counts")(lambda: observe_with(""))
-    checked("kptr_restrict=2: backings")(hidden_backings)
     subprocess.run("umount /sys/kernel/debug /sys/kernel/tracing 2>/dev/null", shell=True,
                    check=False)
-    if not os.listdir("/sys/kernel/tracing") and not os.path.exists("/sys/kernel/debug/tracing"):
-        checked("no tracefs")(lambda: observe_with(""))
-        checked("no tracefs, --exact")(lambda: observe_with("", options=["--exact"]))
-    checked("pages of vm_insert_pages")(inserted)
+    if os.listdir("/sys/kernel/tracing") or os.path.exists("/sys/kernel/debug/tracing"):
+        result("no tracefs", "it is still there")
+    checked("kptr_restrict=2, no tracefs: counts")(lambda: observe_with(""))
+    checked("kptr_restrict=2, no tracefs: counts with --exact")(
+        lambda: observe_with("", options=["--exact"]))
+    checked("kptr_restrict=2, no tracefs: backings")(backings)
     with open("/sys/kernel/security/lockdown", "w") as f:
         f.write("confidentiality")
     checked("lockdown=confidentiality: counts, fault-around's present pages not")(
         lambda: observe_with("", ["fault_around_present"]))
-    checked("lockdown: backings")(hidden_backings)
-    checked("lockdown: pages of vm_insert_pages")(inserted)
+    checked("lockdown: backings")(backings)
     checked("lockdown and little privilege")(
         lambda: observe_with(CAPS, ["fault_around_present"]))
     subprocess.run(["mount", "-t", "tmpfs", "none", "/sys/kernel/btf"], check=True)
@@ -327,14 +337,20 @@ def foreign():
 # ---- two of them ----
 
 def two():
-    @checked("two tracers of one process: each has all, and one may leave")
+    @checked("two tracers of one process: each has all, and one may leave; -p of a tracer")
     def _():
         target = Worker()
         first = Observer("-p", str(target.pid), *EXACT)
         truth = target.do("t100")
         second = Observer("-p", str(target.pid), report="/tmp/second.json")
-        both = target.do("t200") + target.do("n50") + target.do("f50")
-        problem = unlike(first.run(), truth + both, "the first")
+        outer = Observer("-p", str(first.process.pid), *EXACT, report="/tmp/outer.json")
+        truth += (both := target.do("t200") + target.do("n50") + target.do("f50"))
+        problem = unlike(first.run(), truth, "the first")
+        if not wait_until(lambda: outer.process.poll() is not None, 30):
+            outer.process.kill()
+            return "what observed the first did not end with it"
+        if not completed(outer.run(ask=False))[1]:
+            problem = problem or "the tracer took no faults"
         both += target.do("t70")
         problem = problem or unlike(second.run(), both, "the second")
         target.kill()
@@ -350,20 +366,6 @@ def two():
         outer, inner = (load(path)["runs"][0] for path in (REPORT, "/tmp/inner.json"))
         return unlike(outer, usage(outer), "the outer") or \
             unlike(inner, usage(inner), "the inner") or left_behind()
-
-    @checked("-p of a tracer")
-    def _():
-        target = Worker()
-        inner = Observer("-p", str(target.pid), report="/tmp/inner.json")
-        outer = Observer("-p", str(inner.process.pid), *EXACT)
-        truth = target.do("t300")
-        problem = unlike(inner.run(), truth, "the inner")
-        if not wait_until(lambda: outer.process.poll() is not None, 30):
-            outer.process.kill()
-            return "it did not end with the other"
-        run = outer.run()
-        target.kill()
-        return problem or (None if completed(run)[1] else "the tracer took no faults")
 
 
 # ---- many possible CPUs ----
@@ -401,7 +403,8 @@ def memory():
         return problem
 
 
-GROUPS = {"deaths": deaths, "ends": ends, "two": two, "memory": memory, "privileges": privileges}
+GROUPS = {"deaths": deaths, "killed": killed, "ends": ends, "two": two, "memory": memory,
+          "privileges": privileges}
 
 for group in sys.argv[1].split(","):
     GROUPS[group]()

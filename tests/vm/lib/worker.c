@@ -58,6 +58,62 @@ static void in_new_thread(size_t pages)
 		fail("pthread_create");
 }
 
+/*
+ * Pages of which the first touch hangs until somebody answers, which nobody does:
+ * in n threads at once, or in the caller.
+ */
+static volatile char *hanging;
+static int handler;		/* of their faults */
+
+static void *hang(void *arg)
+{
+	hanging[(size_t)arg * PAGE] = 1;
+	return NULL;
+}
+
+static void make_hanging(void)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		fail("userfaultfd");
+	handler = fd;
+	hanging = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (hanging == MAP_FAILED)
+		fail("mmap");
+	range.range.start = (uintptr_t)hanging;
+	range.range.len = 64 * PAGE;
+	if (ioctl(fd, UFFDIO_REGISTER, &range))
+		fail("UFFDIO_REGISTER");
+}
+
+/* Let whoever hangs in the first n pages go on, and forget them. */
+static void release(size_t n)
+{
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)hanging, n * PAGE } };
+	struct uffdio_range all = { (uintptr_t)hanging, 64 * PAGE };
+	char c;
+
+	if (ioctl(handler, UFFDIO_ZEROPAGE, &zero) || read(from_second[0], &c, 1) != 1 ||
+	    ioctl(handler, UFFDIO_UNREGISTER, &all) ||
+	    madvise((void *)hanging, 64 * PAGE, MADV_DONTNEED))
+		fail("release");
+}
+
+/* As a debugger reads them. */
+static void read_by_gup(size_t n)
+{
+	int fd = open("/proc/self/mem", O_RDONLY);
+	char c;
+
+	for (; n; n--)
+		if (pread(fd, &c, 1, (uintptr_t)hanging + (n - 1) * PAGE) != 1)
+			fail("/proc/self/mem");
+	close(fd);
+}
+
 /* The second thread is there from the start. */
 static void *second(void *arg)
 {
@@ -70,6 +126,10 @@ static void *second(void *arg)
 	while (read(to_second[0], &order, sizeof(order)) == sizeof(order)) {
 		if (order.what == 'N')
 			in_new_thread(order.n);
+		else if (order.what == 'P')
+			madvise((void *)hanging, order.n * PAGE, MADV_POPULATE_WRITE);
+		else if (order.what == 'G')
+			read_by_gup(order.n);
 		else if (order.what == 'X')
 			break;
 		else
@@ -87,7 +147,7 @@ static void by_second(char what, size_t n)
 
 	if (write(to_second[1], &order, sizeof(order)) != sizeof(order))
 		fail("write");
-	if (what != 'X' && read(from_second[0], &c, 1) != 1)
+	if (what != 'X' && what != 'P' && read(from_second[0], &c, 1) != 1)
 		fail("read");
 }
 
@@ -110,35 +170,6 @@ static void children(size_t n)
 {
 	while (n--)
 		in_child(1);
-}
-
-/*
- * Pages of which the first touch hangs until somebody answers, which nobody does:
- * in n threads at once, or in the caller.
- */
-static volatile char *hanging;
-
-static void *hang(void *arg)
-{
-	hanging[(size_t)arg * PAGE] = 1;
-	return NULL;
-}
-
-static void make_hanging(void)
-{
-	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
-		fail("userfaultfd");
-	hanging = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (hanging == MAP_FAILED)
-		fail("mmap");
-	range.range.start = (uintptr_t)hanging;
-	range.range.len = 64 * PAGE;
-	if (ioctl(fd, UFFDIO_REGISTER, &range))
-		fail("UFFDIO_REGISTER");
 }
 
 static void hang_threads(size_t n)
@@ -206,6 +237,12 @@ static void obey(char what, size_t n)
 		prctl(PR_SET_NAME, name);
 		break;
 	case 'H': hang_threads(n); break;
+	case 'P':
+		make_hanging();
+		by_second('P', n);
+		break;
+	case 'R': release(n); break;
+	case 'G': by_second('G', n); break;
 	case 'h':
 		make_hanging();
 		answer();
