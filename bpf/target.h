@@ -90,8 +90,8 @@ struct task_state {
 	/* work on an address space, maybe of somebody else */
 	u8 uffd_install, migrating;
 	u32 collapse_new;
-	u64 unuse_mm, unmap_folio;
-	s64 unuse_before, unmap_before;
+	u64 unuse_mm, unmap_folio, collapse_mm;
+	s64 unuse_before, unmap_before, collapse_before;
 };
 
 #define PATH_WP		0x1	/* a write to what may not be written */

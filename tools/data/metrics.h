@@ -127,8 +127,9 @@
 	  NEITHER, 1, 0, NONE, 3, RESIDENT | EV(UFFD_INSTALL) | EV(UFFD_INSTALL_END), 0,	\
 	  "pages that UFFDIO_COPY or UFFDIO_CONTINUE mapped")				\
 	X(RSS_KHUGEPAGED, "rss_khugepaged", FAULT, COUNTER, "pages", NONE,		\
-	  NEITHER, 0, 0, NONE, 3, RESIDENT | EV(COLLAPSE_SCAN) | EV(COLLAPSE), 0,		\
-	  "holes that became pages when khugepaged or MADV_COLLAPSE made a huge page") \
+	  NEITHER, 0, 0, NONE, 3, RESIDENT | EV(COLLAPSE_SCAN) | EV(COLLAPSE) |		\
+	  EV(COLLAPSE_FILE) | EV(COLLAPSE_FILE_END), 0,				\
+	  "pages that came when khugepaged or MADV_COLLAPSE made or mapped a huge page") \
 	X(RSS_SWAPOFF, "rss_swapoff", FAULT, COUNTER, "pages", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, EV(UNUSE) | EV(UNUSE_END) | RESIDENT, 0,	\
 	  "pages that swapoff brought back")						\

@@ -15,7 +15,7 @@ OLD_QUIET = {"zap hold", "huge page rmap"}
 HOLDS_HIDDEN = {"ptes_zapped", "ptes_per_zap_hold", "pmds_zapped"}
 
 # Ways to grow and to shrink that are no faults. They, and what is torn down, have suites
-# of their own: tests/long/reconcile.py, teardown.py.
+# of their own: reconcile.py.
 WAYS = {"rss_fork_copy": 1, "rss_uffd_copy": 1, "rss_khugepaged": 1, "rss_swapoff": 1,
         "rss_zapped": -1, "rss_unmapped": -1}
 ELSEWHERE = HOLDS_HIDDEN | set(WAYS) | {

@@ -183,6 +183,14 @@ static void case_collapse(void)
 	end();
 }
 
+static void khugepaged_hurry(void)
+{
+	set_text("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
+	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "10");
+	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs", "10");
+	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan", "100000");
+}
+
 /* The same by the kernel's thread. */
 static void case_khugepaged(void)
 {
@@ -190,10 +198,7 @@ static void case_khugepaged(void)
 	int i;
 
 	touch(p, 40);
-	set_text("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "10");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs", "10");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan", "100000");
+	khugepaged_hurry();
 	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", getpid());
 	begin();
 	madvise(p, HUGE, MADV_HUGEPAGE);
@@ -207,6 +212,44 @@ static void case_khugepaged(void)
 	if (i == 600)
 		skip = "khugepaged does nothing";
 	expect = 512 - 40;
+	end();
+}
+
+/* What was mapped of the file goes, and all of its huge page comes. */
+static void case_collapse_file(void)
+{
+	char *p = area(HUGE, MAP_SHARED, shm_file(512));
+	long had = resident(getpid(), false);
+
+	peek(p, 130);
+	had = resident(getpid(), false) - had;
+	madvise(p, HUGE, MADV_HUGEPAGE);
+	begin();
+	if (madvise(p, HUGE, MADV_COLLAPSE))
+		die("MADV_COLLAPSE");
+	expect = 512 - had;
+	end();
+}
+
+/* The kernel's thread only takes away what was mapped; a fault brings the huge page. */
+static void case_khugepaged_file(void)
+{
+	char *p = area(HUGE, MAP_SHARED, shm_file(512));
+	long had = resident(getpid(), false), now;
+	int i;
+
+	peek(p, 40);
+	now = resident(getpid(), false);
+	had = now - had;
+	khugepaged_hurry();
+	begin();
+	madvise(p, HUGE, MADV_HUGEPAGE);
+	for (i = 0; i < 600 && now - resident(getpid(), false) < had; i++)
+		usleep(50000);
+	if (i == 600)
+		skip = "khugepaged does nothing";
+	peek(p, 1);
+	expect = -had;
 	end();
 }
 
@@ -247,13 +290,13 @@ static void case_page_out(void)
 {
 	char *p = anon(256);
 
-	swap_on("/dev/vda");
+	swap_on("/dev/zram0");
 	touch(p, 256);
 	begin();
 	page_out(p, 256);
 	end();
 	expect = before - after;
-	swapoff("/dev/vda");
+	swapoff("/dev/zram0");
 }
 
 static void case_swapoff(void)
@@ -261,13 +304,13 @@ static void case_swapoff(void)
 	char *p = anon(256);
 	long had;
 
-	swap_on("/dev/vda");
+	swap_on("/dev/zram0");
 	touch(p, 256);
 	had = resident(getpid(), false);
 	page_out(p, 256);
 	expect = had - resident(getpid(), false);
 	begin();
-	if (swapoff("/dev/vda"))
+	if (swapoff("/dev/zram0"))
 		die("swapoff");
 	end();
 	if (!expect)
@@ -279,7 +322,7 @@ static void case_swap_in(void)
 	char *p = anon(256);
 	long had;
 
-	swap_on("/dev/vda");
+	swap_on("/dev/zram0");
 	touch(p, 256);
 	had = resident(getpid(), false);
 	page_out(p, 256);
@@ -287,7 +330,7 @@ static void case_swap_in(void)
 	begin();
 	peek(p, 256);
 	end();
-	swapoff("/dev/vda");
+	swapoff("/dev/zram0");
 }
 
 static void case_munmap(void)
@@ -440,7 +483,8 @@ static const struct {
 	{ "fork_mixed", case_fork_mixed }, { "uffd", case_uffd },
 	{ "uffd_shmem", case_uffd_shmem }, { "mremap", case_mremap },
 	{ "migrate", case_migrate }, { "collapse", case_collapse },
-	{ "khugepaged", case_khugepaged }, { "page_out", case_page_out },
+	{ "khugepaged", case_khugepaged }, { "collapse_file", case_collapse_file },
+	{ "khugepaged_file", case_khugepaged_file }, { "page_out", case_page_out },
 	{ "swapoff", case_swapoff }, { "swap_in", case_swap_in }, { "munmap", case_munmap },
 	{ "munmap_part", case_munmap_part }, { "munmap_large", case_munmap_large },
 	{ "munmap_file", case_munmap_file }, { "dontneed", case_dontneed },
@@ -463,7 +507,7 @@ int main(int argc, char **argv)
 		if (argc != 2 || strcmp(argv[1], cases[i].name))
 			continue;
 		cases[i].run();
-		printf("{\"case\": \"%s\", \"before\": %ld, \"after\": %ld, \"expect\": %ld, "
+		printf("{\"bench\": \"%s\", \"before\": %ld, \"after\": %ld, \"expect\": %ld, "
 		       "\"calls\": %ld, \"skip\": \"%s\"}\n", cases[i].name, before, after,
 		       expect, extra, skip ?: "");
 		return 0;
