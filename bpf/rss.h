@@ -333,45 +333,30 @@ int COLLAPSE__tp_btf(u64 *ctx)
 	return 0;
 }
 
-/*
- * try_collapse_pte_mapped_thp(mm, addr, install_pmd), before 7.0 collapse_pte_mapped_thp():
- * the file has a huge page now; what is mapped of it goes, and MADV_COLLAPSE maps it whole.
- */
-ENTRY_BODY(COLLAPSE_FILE)
+/* set_huge_pmd(vma, ...): MADV_COLLAPSE maps a huge page of a file that is new or was there. */
+ENTRY_BODY(HUGE_FILE)
 {
 	struct task_state *st;
 
-	if (!observing || !read_memory || !mm_marked(a0))
+	if (!observing || !mm_marked((u64)READ((struct vm_area_struct *)a0, vm_mm)))
 		return;
 	st = worker_get();
-	if (!st)
-		return;
-	st->collapse_mm = a0;
-	st->collapse_before = mm_rss(a0);
+	if (st)
+		st->mapping_huge = 1;
 }
-ENTRY_PROGRAMS(COLLAPSE_FILE)
+ENTRY_PROGRAMS(HUGE_FILE)
 
-EXIT_BODY(COLLAPSE_FILE_END)
+EXIT_BODY(HUGE_FILE_END)
 {
 	struct task_state *st = worker_find();
-	struct mm_struct *mm;
-	u32 metric;
-	s64 came;
 
-	if (!st || !st->collapse_mm || !read_memory)
+	if (!st || !st->mapping_huge)
 		return;
-	mm = (void *)st->collapse_mm;
-	st->collapse_mm = 0;
-	came = mm_rss((u64)mm) - st->collapse_before;
-	metric = came < 0 ? METRIC_RSS_UNMAPPED : METRIC_RSS_KHUGEPAGED;
-	if (!came)
-		return;
-	count_one(metric, came < 0 ? -came : came);
-	/* The faults of other threads meanwhile are in the difference. */
-	if (BPF_CORE_READ(mm, mm_users.counter) > 1)
-		mark_inferred(metric, slot_at(SLOT_BASE_NONE));
+	st->mapping_huge = 0;
+	if ((u32)ret == bpf_core_enum_value(enum scan_result, SCAN_SUCCEED))
+		count_one(METRIC_RSS_KHUGEPAGED, 1u << pmd_order);
 }
-EXIT_PROGRAMS(COLLAPSE_FILE_END)
+EXIT_PROGRAMS(HUGE_FILE_END)
 
 /* remove_migration_pte(folio, vma, ...): the tracepoints inside know no address space. */
 ENTRY_BODY(MIGRATE)

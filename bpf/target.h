@@ -88,10 +88,10 @@ struct task_state {
 	u32 zap_present, zap_resident;
 	u8 zap_seen, zap_pmd, zap_rss, zap_backing;
 	/* work on an address space, maybe of somebody else */
-	u8 uffd_install, migrating;
+	u8 uffd_install, migrating, mapping_huge;
 	u32 collapse_new;
-	u64 unuse_mm, unmap_folio, collapse_mm;
-	s64 unuse_before, unmap_before, collapse_before;
+	u64 unuse_mm, unmap_folio;
+	s64 unuse_before, unmap_before;
 };
 
 #define PATH_WP		0x1	/* a write to what may not be written */

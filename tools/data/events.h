@@ -135,12 +135,10 @@
 	  "mm_collapse_huge_page_isolate", "how many holes a huge page will fill")	\
 	X(COLLAPSE,	"collapse",	TP,	FIRST,	USEFUL, "",			\
 	  "mm_collapse_huge_page", "pages become a huge page: khugepaged, MADV_COLLAPSE") \
-	X(COLLAPSE_FILE, "file collapse", ENTRY, FIRST, USEFUL, "",			\
-	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
-	  "small pages of a file give way to its huge page")				\
-	X(COLLAPSE_FILE_END, "file collapse end", EXIT, FIRST, USEFUL, "",		\
-	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
-	  "... and what became resident by it")						\
+	X(HUGE_FILE,	"huge page of a file", ENTRY, FIRST, USEFUL, "",		\
+	  "set_huge_pmd", "it is mapped whole, outside of a fault")			\
+	X(HUGE_FILE_END, "huge page of a file end", EXIT, FIRST, USEFUL, "",		\
+	  "set_huge_pmd", "... and whether it was")					\
 	X(MIGRATE,	"migration",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "remove_migration_pte", "a migrated folio is mapped again")			\
 	X(MIGRATE_PTE,	"migrated PTE",	TP,	FIRST,	USEFUL, "",			\

@@ -128,7 +128,7 @@
 	  "pages that UFFDIO_COPY or UFFDIO_CONTINUE mapped")				\
 	X(RSS_KHUGEPAGED, "rss_khugepaged", FAULT, COUNTER, "pages", NONE,		\
 	  NEITHER, 0, 0, NONE, 3, RESIDENT | EV(COLLAPSE_SCAN) | EV(COLLAPSE) |		\
-	  EV(COLLAPSE_FILE) | EV(COLLAPSE_FILE_END), 0,				\
+	  EV(HUGE_FILE) | EV(HUGE_FILE_END), 0,						\
 	  "pages that came when khugepaged or MADV_COLLAPSE made or mapped a huge page") \
 	X(RSS_SWAPOFF, "rss_swapoff", FAULT, COUNTER, "pages", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, EV(UNUSE) | EV(UNUSE_END) | RESIDENT, 0,	\
@@ -139,7 +139,7 @@
 	  "pages taken out of address spaces that live on (munmap, MADV_DONTNEED, ...)") \
 	X(RSS_UNMAPPED, "rss_unmapped", FAULT, COUNTER, "pages", NONE,		\
 	  LOWER, 0, 0, NONE, 3, RESIDENT | EV(UNMAP) | EV(UNMAP_END), 0,	\
-	  "pages taken away by reclaim, MADV_PAGEOUT, failing memory")		\
+	  "pages taken away by reclaim, MADV_PAGEOUT, a file's huge page, failing memory") \
 	X(PAGES_MOVED, "pages_moved", FAULT, COUNTER, "pages", NONE,			\
 	  NEITHER, 1, 0, NONE, 3, EV(MOVE_TABLES), 0,					\
 	  "pages, present or not, of the ranges that mremap moved, and exec for its stack") \

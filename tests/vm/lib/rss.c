@@ -175,8 +175,8 @@ static void case_collapse(void)
 	char *p = anon(512);
 
 	touch(p, 130);
-	madvise(p, HUGE, MADV_HUGEPAGE);
 	begin();
+	madvise(p, HUGE, MADV_HUGEPAGE);	/* or the kernel's thread is first */
 	if (madvise(p, HUGE, MADV_COLLAPSE))
 		die("MADV_COLLAPSE");
 	expect = 512 - 130;
@@ -223,8 +223,8 @@ static void case_collapse_file(void)
 
 	peek(p, 130);
 	had = resident(getpid(), false) - had;
-	madvise(p, HUGE, MADV_HUGEPAGE);
 	begin();
+	madvise(p, HUGE, MADV_HUGEPAGE);
 	if (madvise(p, HUGE, MADV_COLLAPSE))
 		die("MADV_COLLAPSE");
 	expect = 512 - had;
