@@ -75,6 +75,7 @@ def deaths():
         truth += kept.do("P20")
         if not wait_until(lambda: in_fault(kept.pid)):
             return "populating does not hang"
+        truth += kept.do("t0")
         observer.tell("disable")
         kept.do("t1000")
         kept.do("R20")
