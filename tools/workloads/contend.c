@@ -95,7 +95,9 @@ static void work_mmap_lock(struct arena *a, char *map, int fd, unsigned int shar
 	}
 }
 
-/* ---- page_table: empty pages of one page table come and go ---- */
+/* ---- page_table: empty pages of one page table come and go, and all are looked at ---- */
+
+#define LOOKS	8
 
 static char *map_table(struct arena *a, int fd, unsigned int threads)
 {
@@ -107,11 +109,16 @@ static void work_page_table(struct arena *a, char *map, int fd, unsigned int sha
 {
 	size_t page = bench_page_size(), pages = TABLE / page / threads, i;
 	char *own = map + share * pages * page;
+	unsigned char present[TABLE / 4096];
 
 	/* Reading installs the zero page: nothing is allocated. */
 	while (!a->stop) {
 		for (i = 0; i < pages; i++)
 			touch_page(own + i * page, false);
+		/* For as long as a whole table takes the lock is held. */
+		for (i = 0; i < LOOKS; i++)
+			if (mincore(map, TABLE, present))
+				fail(a);
 		if (madvise(own, pages * page, MADV_DONTNEED))
 			fail(a);
 		*ops += pages;

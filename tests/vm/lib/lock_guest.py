@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""In a guest: mmscope lock against workloads that are known to collide on one lock."""
+import os
+import subprocess
+import sys
+
+from robust_lib import note, result, strict
+
+KERNEL = sys.argv[1]
+REPORT = "/tmp/lock.json"
+CLASSES = ("mmap_lock", "vma_lock", "page_table", "i_pages", "folio", "i_mmap_rwsem", "lru")
+THREADS = 4
+SECONDS = "1"
+HAS_VMA_LOCK = KERNEL != "6.1"
+# On 6 threads that fight for one page table for 4 seconds, on a machine that is busy.
+PAGE_TABLE_WAITS = 100
+
+
+def lock(*command, options=()):
+    """The run that `mmscope lock` reports of the command; raises what it says if it fails."""
+    p = subprocess.run(["mmscope", "lock", *options, "--json", "-o", REPORT, "--", *command],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+    if p.returncode:
+        raise ValueError(f"status {p.returncode}: {p.stderr.decode()}")
+    with open(REPORT, "rb") as f:
+        return strict(f.read())["runs"][0]
+
+
+def samples(run, name):
+    return [m for m in run["metrics"] if m["name"] == name]
+
+
+def times(run, name="lock_wait"):
+    """{(class, mode, mm): (number, ns)}"""
+    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): (m["count"], m["sum"])
+            for m in samples(run, name) if "class" in m.get("labels", {})}
+
+
+def counts(run):
+    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): m["value"]
+            for m in samples(run, "lock_contended")
+            if "class" in m.get("labels", {}) and "value" in m}
+
+
+def number(run, name):
+    return sum(m.get("value", m.get("count", 0)) for m in samples(run, name))
+
+
+def by_class(values):
+    total = {}
+    for (name, _, _), n in values.items():
+        total[name] = total.get(name, 0) + n
+    return total
+
+
+def sums(run, threads):
+    """What holds in each report: problems, one a line."""
+    wrong = []
+    begun, ended = counts(run), times(run)
+    modes = {}
+    for (_, mode, _), n in begun.items():
+        modes[mode] = modes.get(mode, 0) + n
+    told = {m["labels"]["mode"]: m["value"] for m in samples(run, "lock_events") if m["value"]}
+    if {k: v for k, v in modes.items() if v} != told:
+        wrong.append(f"classes give {modes}, mechanisms {told}")
+    for key, (n, ns) in ended.items():
+        if n > begun.get(key, 0):
+            wrong.append(f"{key}: {n} waits ended, {begun.get(key, 0)} began")
+        if n and ns > n * run["wall_ns"]:
+            wrong.append(f"{key}: {ns} ns in {n} waits within {run['wall_ns']} ns")
+    open_waits = sum(begun.values()) - sum(n for n, _ in ended.values())
+    if open_waits > threads:
+        wrong.append(f"{open_waits} waits did not end, of {threads} threads")
+    trust = run["trust"]
+    lost = sum(p.get("misses", 0) for p in trust["probes"]
+               if p["event"].startswith(("rwsem", "contention", "folio")))
+    for key in ("map_full", "events_lost") + (() if lost else ("unmatched",)):
+        if trust[key]:
+            wrong.append(f"{key} {trust[key]}")
+    wrong += [f"{p['event']}: {p['reason']}" for p in trust["probes"] if "reason" in p]
+    return wrong
+
+
+def classes():
+    for name in CLASSES:
+        if name == "vma_lock" and not HAS_VMA_LOCK:
+            continue
+        try:
+            run = lock("mmscope", "bench", "contend", name, "--threads", str(THREADS),
+                       "--seconds", SECONDS)
+        except (ValueError, KeyError) as e:
+            result(f"{name}: contended", e)
+            continue
+        spent = by_class({k: ns for k, (_, ns) in times(run).items()})
+        order = sorted(spent, key=spent.get, reverse=True)
+        wrong = sums(run, THREADS + 1)
+        if order[:1] != [name]:
+            wrong.append(f"the top entry is another: {spent} ns, {by_class(counts(run))} waits")
+        result(f"{name}: the top entry of who contends for it", "\n".join(wrong))
+        note(f"{name}: {by_class(counts(run)).get(name, 0)} waits, "
+             f"{spent.get(name, 0) / 1e6:.0f} of {sum(spent.values()) / 1e6:.0f} ms")
+
+
+def page_table():
+    run = lock("mmscope", "bench", "contend", "page_table", "--threads", "6", "--seconds", "4")
+    waits = by_class(counts(run)).get("page_table", 0)
+    note(f"six threads on one page table: {waits} waits in 4 s")
+    result("six threads on one page table wait for it", "\n".join(
+        sums(run, 7) + ([f"{waits} waits"] if waits < PAGE_TABLE_WAITS else [])))
+
+
+def writers_and_readers():
+    run = lock("lock", "vma", "500")
+    writers = by_class(counts(run)).get("vma_lock", 0)
+    refused = number(run, "lock_vma_refused")
+    wrong = sums(run, 5)
+    if HAS_VMA_LOCK != bool(writers):
+        wrong.append(f"{writers} writers waited")
+    if HAS_VMA_LOCK != bool(refused):
+        wrong.append(f"{refused} readers were refused")
+    note(f"500 mprotect, 3 threads that fault: {writers} writers waited, {refused} were refused")
+    result("writers of a VMA wait for readers, and readers are refused", "\n".join(wrong))
+
+
+def mutex():
+    """Within a fault, under mmap_lock or the VMA's: a mutex for a huge page."""
+    with open("/proc/sys/vm/nr_hugepages", "w") as f:
+        f.write("4")
+    run = lock("lock", "huge", "60")
+    waits = sum(n for (_, mode, _), n in counts(run).items() if mode == "mutex")
+    result("a mutex that is waited for while a semaphore is held", "\n".join(
+        sums(run, 3) + ([] if waits else [f"none: {counts(run)}"])))
+    with open("/proc/sys/vm/nr_hugepages", "w") as f:
+        f.write("0")
+
+
+def killed():
+    script = ("for i in 1 2 3; do mmscope bench contend mmap_lock --threads 8 --seconds 60 & "
+              "sleep 0.7; kill -9 $!; wait; done 2>/dev/null; sleep 0.3")
+    # What the killed workload says to its controller must not end the observation.
+    run = lock("sh", "-c", script)
+    wrong = sums(run, 0)
+    if not by_class(counts(run)).get("mmap_lock"):
+        wrong.append("nobody waited")
+    result("tasks that are killed while they wait: each wait ends", "\n".join(wrong))
+
+
+def programs():
+    """{name: runs}, by the kernel's own count."""
+    told = {}
+    text = subprocess.run(["lock", "runs"], capture_output=True, text=True, check=True).stdout
+    for line in text.splitlines():
+        name, n = line.split()
+        told[name] = told.get(name, 0) + int(n)
+    return told
+
+
+def oracle():
+    """As many waits for spinlocks as runs of the program, in interrupts or not."""
+    with open("/proc/sys/kernel/bpf_stats_enabled", "w") as f:
+        f.write("1")
+    ctl, ours = os.pipe()
+    ack, theirs = os.pipe()
+    with subprocess.Popen(["mmscope", "lock", "-a", "--json", "-o", REPORT, "--control",
+                           f"fd:{ctl},{theirs}"], pass_fds=(ctl, theirs)) as tracer:
+        def tell(word):
+            os.write(ours, word + b"\n")
+            os.read(ack, 4)
+
+        def spins():
+            return programs().get("SPIN_WAIT__fent", 0)
+
+        tell(b"disable")
+        outer = spins()
+        tell(b"enable")
+        inner = spins()
+        subprocess.run(["mmscope", "bench", "contend", "page_table", "--seconds", "2"],
+                       stdout=subprocess.DEVNULL, check=True)
+        inner = spins() - inner
+        tell(b"disable")
+        outer = spins() - outer
+        tracer.terminate()
+        tracer.wait(60)
+    for fd in (ctl, ours, ack, theirs):
+        os.close(fd)
+    with open(REPORT, "rb") as f:
+        run = strict(f.read())["runs"][0]
+    task = sum(n for (_, mode, _), n in counts(run).items() if mode == "spin")
+    interrupts = number(run, "lock_interrupt_wait")
+    note(f"spinlocks: {task} waits of tasks and {interrupts} in interrupts; "
+         f"the program ran {inner} to {outer} times")
+    wrong = sums(run, 8)
+    if not (inner <= task + interrupts <= outer and inner):
+        wrong.append(f"{task} + {interrupts} counted, {inner} to {outer} runs")
+    result("spinlocks: as many waits as the kernel ran the program", "\n".join(wrong))
+    with open("/proc/sys/kernel/bpf_stats_enabled", "w") as f:
+        f.write("0")
+
+
+for case in (classes, page_table, writers_and_readers, mutex, killed, oracle):
+    try:
+        case()
+    except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
+        result(case.__name__, repr(e))

@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 2400
+"""mmscope lock names what threads collide on, and counts as often as the kernel says it did.
+
+All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py).
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import guest
+from guest import TMP
+
+kernels = sys.argv[1:] or ("7.3", "6.1", "7.2", "6.12")
+guest.library()
+guest.compiled("lock", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+for kernel in kernels:
+    guest.run(kernel, "lock_guest", (kernel,), (f"{TMP}/lock:/usr/bin/lock",), ("--cpus", "4"))
+sys.exit(guest.finish())
