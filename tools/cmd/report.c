@@ -64,7 +64,7 @@ static int print(const struct report_options *o, const struct recording *rec)
 	if (o->json)
 		output_error(&out, -json_write(out.f, rec, false));
 	else if (o->each)
-		text_fault(out.f, rec, &view);
+		text_screen(out.f, rec, &view);
 	else
 		text_report(out.f, rec, &view);
 	if (output_close(&out))

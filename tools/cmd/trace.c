@@ -13,6 +13,7 @@
 #include "cmd/target_options.h"
 #include "data/err.h"
 #include "render/json.h"
+#include "render/report.h"
 #include "render/text.h"
 #include "session/observe.h"
 #include "session/plan.h"
@@ -30,7 +31,7 @@ struct trace_options {
 struct report {
 	struct output out;
 	struct view view;
-	bool json, one_line, printed, closed, faults;
+	bool json, one_line, printed, closed;
 	struct recording *rec;
 };
 
@@ -49,10 +50,8 @@ static int print(struct run *run, bool last, void *arg)
 		e = json_write(r->out.f, r->rec, r->one_line);
 		if (e)
 			output_error(&r->out, -e);
-	} else if (r->faults) {
-		text_fault(r->out.f, r->rec, &r->view);
 	} else {
-		text_lock(r->out.f, r->rec, &r->view);
+		text_screen(r->out.f, r->rec, &r->view);
 	}
 	/* An interval's recording holds that interval as its run. */
 	while (r->rec->runs)
@@ -97,8 +96,7 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .yield = o->yield,
 				      .by = o->by ? label_by_name(o->by) : 0 };
-	struct report r = { .json = o->json, .one_line = o->interval > 0,
-			    .faults = o->domains & 1u << DOMAIN_FAULT };
+	struct report r = { .json = o->json, .one_line = o->interval > 0 };
 	struct observe_options oo = {
 		.command = *command ? command : NULL, .target = target,
 		.duration = o->duration, .interval = o->interval,
@@ -138,7 +136,6 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	}
 	view_init(&r.view, r.out.f);
 	r.view.by = o->by;
-	r.view.locks = o->domains & 1u << DOMAIN_LOCK;
 	r.view.brief = o->interval > 0;
 
 	s = session_open(&plan, &so);

@@ -418,11 +418,32 @@ cleanup:
 	boots_free(&boots);
 }
 
+static bool probed(const struct run *run, enum event_id event)
+{
+	size_t i;
+
+	for (i = 0; i < run->trust.probes; i++)
+		if (run->trust.probe[i].event == event)
+			return true;
+	return false;
+}
+
+void text_screen(FILE *f, const struct recording *rec, const struct view *view)
+{
+	struct view v = *view;
+
+	v.locks = rec->runs && probed(rec->run[0], EVENT_LOCK_EVENT);
+	if (v.locks && !probed(rec->run[0], EVENT_FAULT_ENTRY))
+		text_lock(f, rec, &v);
+	else
+		text_fault(f, rec, &v);
+}
+
 void text_report(FILE *f, const struct recording *rec, const struct view *view)
 {
 	if (rec->runs > 1)
 		print_runs(f, rec, view);
 	else
-		text_fault(f, rec, view);
+		text_screen(f, rec, view);
 	fflush(f);
 }

@@ -10,4 +10,7 @@
  */
 void text_report(FILE *f, const struct recording *rec, const struct view *view);
 
+/* Each run by itself, on the screen of what was observed. */
+void text_screen(FILE *f, const struct recording *rec, const struct view *view);
+
 #endif

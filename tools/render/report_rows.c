@@ -104,10 +104,11 @@ static bool shape_has(enum shape shape, enum label label)
 static void row_labels(const struct metric *m, const struct view *view, enum label *a,
 		       enum label *b)
 {
-	static const enum label seconds[] = { LABEL_METHOD, LABEL_REASON, LABEL_OUTCOME };
+	static const enum label seconds[] = { LABEL_METHOD, LABEL_REASON, LABEL_OUTCOME,
+					      LABEL_MODE };
 	size_t i;
 
-	*a = LABEL_BACKING;
+	*a = shape_has(m->shape, LABEL_CLASS) ? LABEL_CLASS : LABEL_BACKING;
 	*b = LABEL_MAX;
 	if (view->by)
 		*a = label_by_name(view->by);
