@@ -15,6 +15,7 @@
 #include "teardown.h"
 #include "yield.h"
 #include "eager.h"
+#include "lock_fault.h"
 #include "lock.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -233,6 +234,8 @@ ENTRY_BODY(FAULT_ENTRY)
 		st->retrying = 0;
 		st->uffd_waited = 0;
 		st->method = METHOD_NONE;
+		if (fault_parts)
+			parts_start();
 	}
 	st->address = a1;
 
@@ -339,6 +342,8 @@ static __always_inline void FAULT_EXIT_body(const bool known, u64 ret, u64 vma, 
 		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
 		count_time(METRIC_FAULT_LATENCY, slot_at(SLOT_BASE_FAULT + index),
 			   now - st->fault_start);
+		if (fault_parts)
+			parts_count();
 		if (st->fault_ptes) {
 			slot = slot_at(SLOT_BASE_INSTALL + index);
 			count_batch(METRIC_PTES_PER_FAULT, slot, st->fault_ptes);

@@ -21,38 +21,6 @@
 
 const volatile bool lock_slow_rwsem;	/* the slow paths of rwsems are attached */
 
-#define WAITS_MAX	4	/* waits inside waits that are told apart */
-
-/* Where a wait is seen: its end is matched by that and the lock. */
-enum wait_site {
-	SITE_EVENT,		/* contention_begin */
-	SITE_READ, SITE_WRITE,	/* rwsem_down_read_slowpath() and its like */
-	SITE_FOLIO, SITE_RETRY, SITE_BIT,
-	SITE_SLEEP,
-	SITE_VMA, SITE_VMA_OTHER,
-	SITE_SPIN,
-};
-
-struct wait {
-	u64 lock, start;
-	u64 sp;			/* of the probe's frame: what lies deeper has returned */
-	u32 slot;		/* SLOT_NONE: not counted, an outer one is */
-	u32 row;
-	u8 site;
-};
-
-struct task_waits {
-	u32 depth;
-	struct wait wait[WAITS_MAX];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct task_waits);
-} waits SEC(".maps");
-
 /* Who spins cannot leave its CPU, and an interrupt that spins as well ends first. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -60,6 +28,13 @@ struct {
 	__type(key, u32);
 	__type(value, struct task_waits);
 } spins SEC(".maps");
+
+/* Its contents are not there yet (PG_uptodate): who waits for it waits for the device. */
+static __always_inline bool folio_is_read(u64 folio)
+{
+	return read_memory && bpf_core_enum_value_exists(enum pageflags___lock, PG_uptodate) &&
+	       !(word_at(folio) & 1ULL << bpf_core_enum_value(enum pageflags___lock, PG_uptodate));
+}
 
 static __always_inline u32 lock_slot(struct lock_id id)
 {
@@ -169,6 +144,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 	w->site = site;
 	w->row = ROW_NONE;
 	w->slot = SLOT_NONE;
+	w->part = PART_FOLIO;	/* of what is not counted: folios that are written */
 	t->depth = depth + 1;
 	if (!again && mode < MODE_MAX) {
 		id = site == SITE_VMA ? (struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OWN } :
@@ -178,6 +154,8 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 		     lock_identify(lock, mode);
 		w->slot = lock_slot(id);
 		w->row = row_count(lock, id);
+		w->part = fault_parts && id.class == CLASS_FOLIO && site != SITE_SLEEP &&
+			  folio_is_read(lock) ? PART_IO : part_of(id.class);
 		wait_counted(id, w->slot, depth);
 	}
 	w->start = bpf_ktime_get_ns();
@@ -204,6 +182,8 @@ static __noinline void task_waited(u64 lock, u32 site)
 		if (w->lock != lock || w->site != site)
 			continue;
 		wait_over(w, now);
+		if (fault_parts && !at)
+			parts_wait(t, w->part, now - w->start);
 		if (i)
 			count_at(TRUST_UNMATCHED, i);
 		t->depth = at;
@@ -390,7 +370,7 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 {
 	struct task_waits *s, *t;
 	u32 zero = 0, depth, slot, row = ROW_NONE;
-	struct lock_id id;
+	struct lock_id id = { 0 };
 	struct wait *w;
 
 	if (!observing)
@@ -420,6 +400,7 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 	w = &s->wait[depth & (WAITS_MAX - 1)];
 	w->lock = lock;
 	w->site = SITE_SPIN;
+	w->part = slot == SLOT_NONE - 1 ? PART_OTHER : part_of(id.class);
 	w->slot = slot;
 	w->row = row;
 	w->start = bpf_ktime_get_ns();
@@ -427,7 +408,7 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 
 static __noinline void spin_waited(u64 lock)
 {
-	struct task_waits *s;
+	struct task_waits *s, *t;
 	struct wait *w;
 	u32 zero = 0, i, at;
 	u64 now;
@@ -446,6 +427,11 @@ static __noinline void spin_waited(u64 lock)
 		if (w->lock != lock)
 			continue;
 		wait_over(w, now);
+		if (fault_parts && w->slot != SLOT_NONE - 1) {
+			t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+			if (t && !t->depth)
+				parts_wait(t, w->part, now - w->start);
+		}
 		if (i)
 			count_at(TRUST_UNMATCHED, i);
 		s->depth = at;

@@ -118,6 +118,7 @@ enum pagetype___lock {
 };
 
 enum pageflags___lock {
+	PG_uptodate = 3,
 	PG_slab = 9,
 };
 

@@ -29,6 +29,7 @@ const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
 const volatile __u32 yield_pages;	/* of a fault-around window that is only thought; 0: none */
+const volatile bool fault_parts;		/* ... and faults: what of them is waiting */
 const volatile bool lock_domain;		/* waits for locks are counted */
 const volatile bool reconcile;			/* resident sets are read */
 const volatile bool zap_scan;			/* page tables are read before they are emptied */

@@ -32,6 +32,8 @@ static size_t raw_index(enum shape shape, const unsigned int *v)
 		return SLOT_BASE_LOCK + (v[0] * MODE_MAX + v[1]) * SPACE_MAX + v[2];
 	case SHAPE_MODE:
 		return SLOT_BASE_MODE + v[0];
+	case SHAPE_PART:
+		return SLOT_BASE_PART + v[0];
 	case SHAPE_NONE:
 		return SLOT_BASE_NONE;
 	case SHAPE_MAX:

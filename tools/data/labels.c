@@ -14,6 +14,7 @@ static const char *const reasons[] = { REASONS(NAME) NULL };
 static const char *const outcomes[] = { OUTCOMES(NAME) NULL };
 static const char *const classes[] = { CLASSES(NAME) NULL };
 static const char *const modes[] = { MODES(NAME) NULL };
+static const char *const parts[] = { PARTS(NAME) NULL };
 static const char *const spaces[] = { SPACES(NAME) NULL };
 
 static const struct {
@@ -30,6 +31,7 @@ static const struct {
 	[LABEL_CLASS]	= { "class", classes, CLASS_MAX },
 	[LABEL_MODE]	= { "mode", modes, MODE_MAX },
 	[LABEL_SPACE]	= { "mm", spaces, SPACE_MAX },
+	[LABEL_PART]	= { "part", parts, PART_MAX },
 	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
 	[LABEL_PID]	= { "pid", NULL, 0 },
 	[LABEL_COMM]	= { "comm", NULL, 0 },
@@ -57,6 +59,7 @@ static const struct {
 	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
 	[SHAPE_LOCK]	  = { SLOT_BASE_LOCK, 3, { LABEL_CLASS, LABEL_MODE, LABEL_SPACE } },
 	[SHAPE_MODE]	  = { SLOT_BASE_MODE, 1, { LABEL_MODE } },
+	[SHAPE_PART]	  = { SLOT_BASE_PART, 1, { LABEL_PART } },
 	[SHAPE_NONE]	  = { SLOT_BASE_NONE, 0 },
 };
 
@@ -175,6 +178,7 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 		return lock_can_occur(value[0], value[1], value[2]);
 	case SHAPE_OUTCOME:
 	case SHAPE_MODE:
+	case SHAPE_PART:
 	case SHAPE_BACKING:
 	case SHAPE_NONE:
 		return true;

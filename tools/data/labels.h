@@ -96,6 +96,17 @@
 	X(OTHER,	"other")		\
 	X(NONE,		"none")
 
+/* What a fault waited for: as the classes; `io` is a folio that is being read. */
+#define PARTS(X)				\
+	X(MMAP_LOCK,	"mmap_lock")		\
+	X(VMA_LOCK,	"vma_lock")		\
+	X(PAGE_TABLE,	"page_table")		\
+	X(I_PAGES,	"i_pages")		\
+	X(FOLIO,	"folio")		\
+	X(IO,		"io")			\
+	X(OTHER,	"other")
+
+#define PART_ENUM(id, name)	PART_##id,
 #define CLASS_ENUM(id, name)	CLASS_##id,
 #define MODE_ENUM(id, name)	MODE_##id,
 #define SPACE_ENUM(id, name)	SPACE_##id,
@@ -114,6 +125,7 @@ enum reason { REASONS(REASON_ENUM) REASON_MAX };
 enum outcome { OUTCOMES(OUTCOME_ENUM) OUTCOME_MAX };
 enum lock_class { CLASSES(CLASS_ENUM) CLASS_MAX };
 enum lock_mode { MODES(MODE_ENUM) MODE_MAX };
+enum fault_part { PARTS(PART_ENUM) PART_MAX };
 enum lock_space { SPACES(SPACE_ENUM) SPACE_MAX };
 
 /*
@@ -130,6 +142,7 @@ enum label {
 	LABEL_CLASS,
 	LABEL_MODE,
 	LABEL_SPACE,
+	LABEL_PART,
 	LABEL_OPEN,
 	LABEL_VM_OPS = LABEL_OPEN,
 	LABEL_PID,
@@ -160,6 +173,7 @@ enum shape {
 	SHAPE_BACKING,		/* backing */
 	SHAPE_LOCK,		/* class, mode, space */
 	SHAPE_MODE,		/* mode */
+	SHAPE_PART,		/* part */
 	SHAPE_NONE,		/* one value */
 	SHAPE_MAX,
 };
@@ -177,7 +191,8 @@ enum slot_base {
 	SLOT_BASE_BACKING	= SLOT_BASE_OUTCOME + BACKING_MAX * OUTCOME_MAX,
 	SLOT_BASE_LOCK		= SLOT_BASE_BACKING + BACKING_MAX,
 	SLOT_BASE_MODE		= SLOT_BASE_LOCK + CLASS_MAX * MODE_MAX * SPACE_MAX,
-	SLOT_BASE_NONE		= SLOT_BASE_MODE + MODE_MAX,
+	SLOT_BASE_PART		= SLOT_BASE_MODE + MODE_MAX,
+	SLOT_BASE_NONE		= SLOT_BASE_PART + PART_MAX,
 	SLOT_TOTAL		= SLOT_BASE_NONE + 1,
 };
 

@@ -174,6 +174,9 @@
 	X(LOCK_NESTED, "lock_nested", LOCK, COUNTER, "waits", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
 	  "waits that began within another one, whose time holds theirs")		\
+	X(FAULT_WAITED, "fault_waited", LOCK, COUNTER, "ns", PART,			\
+	  LOWER, 0, 0, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
+	  "of fault_latency, what was spent in waits: with both domains only")	\
 	X(LOCK_INTERRUPT, "lock_interrupt_wait", LOCK, TIME, "ns", NONE,		\
 	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END), 0,			\
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\

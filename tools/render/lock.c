@@ -170,6 +170,50 @@ static void print_rest(FILE *f, const struct run *run, const struct view *view)
 	free(h);
 }
 
+/* Of the time that faults took: what they waited for, and what is left. */
+static void print_fault_parts(FILE *f, const struct run *run, const struct view *view)
+{
+	const char *const *part = label_values(LABEL_PART);
+	struct table t = { .columns = 4, .left = 1 };
+	struct hist *h = malloc(sizeof(*h));
+	const char *want[LABEL_MAX] = { NULL };
+	uint64_t rest, faults;
+	struct total waited;
+	unsigned int flags;
+
+	if (!h || !run_hist(run, METRIC_FAULT_LATENCY, NULL, h, &flags, NULL) || !h->count)
+		goto cleanup;
+	rest = h->sum;
+	faults = h->count;
+	table_cell(&t, "OF FAULTS");
+	table_cell(&t, "TIME");
+	table_cell(&t, "SHARE");
+	table_cell(&t, "A FAULT");
+	for (; *part; part++) {
+		want[LABEL_PART] = *part;
+		if (!run_total(run, METRIC_FAULT_WAITED, want, &waited, NULL) || !waited.value)
+			continue;
+		table_cell(&t, "%s", *part);
+		table_cell(&t, "%s", text_time(waited.value).s);
+		table_cell(&t, "%s", text_percent(waited.value, h->sum).s);
+		table_cell(&t, "%s", text_time(waited.value / faults).s);
+		rest -= waited.value < rest ? waited.value : rest;
+	}
+	table_cell(&t, "rest");
+	table_cell(&t, "%s", text_time(rest).s);
+	table_cell(&t, "%s", text_percent(rest, h->sum).s);
+	table_cell(&t, "%s", text_time(rest / faults).s);
+	table_cell(&t, "all");
+	table_cell(&t, "%s", text_time(h->sum).s);
+	table_cell(&t, "%s", text_percent(h->sum, h->sum).s);
+	table_cell(&t, "%s", text_time(h->sum / faults).s);
+	table_print(f, view, &t);
+	fputc('\n', f);
+	table_free(&t);
+cleanup:
+	free(h);
+}
+
 void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 {
 	static const struct {
@@ -185,6 +229,7 @@ void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 	struct lock_line *lines;
 	size_t n, i;
 
+	print_fault_parts(f, run, view);
 	lines = gather(run, LABEL_CLASS, &n);
 	if (!lines) {
 		fputs("(out of memory)\n", f);

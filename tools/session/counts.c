@@ -454,7 +454,8 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 				missed[m->id].runs = sat_add(missed[m->id].runs, lost[e], &cut);
 				missed[m->id].all_moved |= (EVENTS_OF_SCOPE >> e) & 1;
 			}
-		if (!plan_has(&plan->opts, m->domain))
+		if (!plan_has(&plan->opts, m->domain) ||
+		    (m->id == METRIC_FAULT_WAITED && !plan_has(&plan->opts, DOMAIN_FAULT)))
 			continue;
 		why = plan_metric_missing(plan, m);
 		if (why) {

@@ -177,6 +177,7 @@ static void configure_locks(struct session *s)
 		return;
 	}
 	ro->lock_domain = true;
+	ro->fault_parts = plan_has(&plan->opts, DOMAIN_FAULT);
 	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
 			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
 	ro->vmemmap_at = plan->vmemmap_at;
