@@ -7,6 +7,7 @@
 # make check-debug  the tests that are marked for it, on kernels with lockdep, KASAN and more
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
 # make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
+# make study        boots vanilla 100 times, docs/results/false_alarm.md anew (two hours)
 # make install      DESTDIR= PREFIX=/usr/local
 # make lint         style of all files, shell scripts
 #
@@ -151,6 +152,13 @@ table-arraymap: all
 	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/arraymap_table.py \
 		--output docs/results/arraymap.md
 
+# How often a kernel is called worse than itself: boots, what is kept of them, the table.
+study: all
+	$(Q)tools/setup.sh kernel
+	$(Q)tools/setup.sh test
+	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/false_alarm.py --record
+	$(Q)tests/long/false_alarm.py --write
+
 install: all
 	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -165,5 +173,5 @@ clean:
 	$(Q)rm -rf $(B)
 
 .PHONY: all unit packages demo kernels check check-build check-debug check-long table-arraymap \
-	install lint clean
+	study install lint clean
 -include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)
