@@ -166,7 +166,7 @@ install: all
 
 lint:
 	$(Q)tests/run cli/style
-	$(Q)shellcheck -S warning .ci/run kernel/build kernel/source kernel/lib.sh \
+	$(Q)shellcheck -S warning .ci/run kernel/build kernel/source kernel/bisect-* kernel/lib.sh \
 		$(wildcard tools/*.sh tests/*/*.sh)
 
 clean:

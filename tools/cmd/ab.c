@@ -58,12 +58,16 @@ static char **guest_command(const struct ab *ab, char *number[3])
 
 	while (ab->command[words])
 		words++;
-	argv = calloc(n + words + 5, sizeof(*argv));
+	argv = calloc(n + words + 7, sizeof(*argv));
 	if (!argv)
 		return NULL;
 	memcpy(argv, fixed, sizeof(fixed));
 	if (ab->exact)
 		argv[n++] = "--exact";
+	if (ab->events) {
+		argv[n++] = "--events";
+		argv[n++] = (char *)ab->events;
+	}
 	if (ab->primary) {
 		argv[n++] = "--primary";
 		argv[n++] = (char *)ab->primary;
@@ -305,6 +309,8 @@ int cmd_ab(int argc, char **argv)
 		  &ab.times, .max = 1000 },
 		{ "warmup", 0, OPT_COUNT, "N", "runs before these that are not kept", &ab.warmup,
 		  .max = 1000 },
+		{ "events", 'e', OPT_STRING, "DOMAINS", "what to observe, as record has it",
+		  &ab.events },
 		{ "primary", 0, OPT_STRING, "METRIC,...", "at most 5 metrics that decide",
 		  &ab.primary },
 		{ "exact", 0, OPT_FLAG, NULL, "kprobes, which are not preempted", &ab.exact },

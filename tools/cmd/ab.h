@@ -11,7 +11,7 @@
 /* A comparison of two kernels, as its command line says. */
 struct ab {
 	struct vm_options vm;
-	const char *spec[2], *dir, *primary, *format;
+	const char *spec[2], *dir, *events, *primary, *format;
 	uint64_t boots, runs, times, warmup;
 	bool exact, resume, all, ignore_state, json;
 	char **command;

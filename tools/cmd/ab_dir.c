@@ -57,6 +57,7 @@ static char *plan_text(const struct ab *ab)
 	plan_line(f, "-B", ab->spec[1]);
 	fprintf(f, "--boots %" PRIu64 "\n--runs %" PRIu64 "\n--times %" PRIu64 "\n--warmup %"
 		PRIu64 "\n", ab->boots, ab->runs, ab->times, ab->warmup);
+	plan_line(f, "--events", ab->events ? ab->events : "");
 	plan_line(f, "--primary", ab->primary ? ab->primary : "");
 	fprintf(f, "--exact %d\n--cpus %u,max=%u\n--memory %" PRIu64 "\n--numa %" PRIu64
 		"\n--icount %d\n", ab->exact, ab->vm.cpus.n, ab->vm.cpus.max, ab->vm.memory,
