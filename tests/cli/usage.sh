@@ -286,6 +286,46 @@ word
 --json=1
 EOT
 
+command='bench contend' rows <<'EOT'
+%E
+word
+mmap_lock word
+mmap_lock --threads
+mmap_lock --threads 1
+mmap_lock --threads 257
+mmap_lock --threads x
+mmap_lock --seconds
+mmap_lock --seconds 0
+mmap_lock --seconds x
+--threads 4
+mmap_lock --json=1
+EOT
+
+command=lock rows <<'EOT'
+word
+--
+-a -d 0
+--by method -a
+--by %E -a
+--yield -a
+--exact -a
+-e lock -a
+--format xml -a
+-p 1 -- true
+EOT
+
+command=trace rows <<'EOT'
+word
+--
+-e
+-e %E -a -d 0
+-e nothing -a
+-e fault,nothing -a
+-e fault -a -d 0
+--by owner -a
+--reconcile -a
+EOT
+
 command='bench io_uring' rows <<'EOT'
 word
 --entries

@@ -122,6 +122,31 @@ def writers_and_readers():
     result("writers of a VMA wait for readers, and readers are refused", "\n".join(wrong))
 
 
+def parts():
+    """Of faults: what is waiting is within their latency, and within all that was waited."""
+    p = subprocess.run(["mmscope", "trace", "-e", "fault,lock", "--json", "-o", REPORT, "--",
+                        "mmscope", "bench", "contend", "page_table", "--seconds", "2"],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=True)
+    ops = int(p.stdout.split()[1])
+    with open(REPORT, "rb") as f:
+        run = strict(f.read())["runs"][0]
+    latency = sum(m["sum"] for m in samples(run, "fault_latency") if "sum" in m)
+    waited = {m["labels"]["part"]: m["value"] for m in samples(run, "fault_waited")}
+    table = sum(ns for (name, _, _), (_, ns) in times(run).items() if name == "page_table")
+    faults = number(run, "fault_completed")
+    lost = any(p.get("misses") for p in run["trust"]["probes"])
+    wrong = sums(run, THREADS + 1)
+    if not 0 < waited.get("page_table", 0) <= table:
+        wrong.append(f"{waited} of faults, {table} ns for page tables in all")
+    if sum(waited.values()) > latency:
+        wrong.append(f"{waited} of a latency of {latency}")
+    # Each operation is a fault, and a thread's stack may have a few.
+    if not lost and not ops <= faults <= ops + 64:
+        wrong.append(f"{faults} faults, {ops} pages")
+    note(f"faults: {waited} ns of {latency}")
+    result("of a fault's time, what is waiting", "\n".join(wrong))
+
+
 def mutex():
     """Within a fault, under mmap_lock or the VMA's: a mutex for a huge page."""
     with open("/proc/sys/vm/nr_hugepages", "w") as f:
@@ -197,7 +222,7 @@ def oracle():
         f.write("0")
 
 
-for case in (classes, page_table, writers_and_readers, mutex, killed, oracle):
+for case in (classes, page_table, writers_and_readers, parts, mutex, killed, oracle):
     try:
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
