@@ -6,6 +6,7 @@
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
 # make check-debug  the tests that are marked for it, on kernels with lockdep, KASAN and more
 # make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
+# make cost         docs/results/cost.md anew: what observing costs (root, network, minutes)
 # make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
 # make study        boots vanilla 100 times, docs/results/false_alarm.md anew (two hours)
 # make install      DESTDIR= PREFIX=/usr/local
@@ -159,6 +160,10 @@ study: all
 	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/false_alarm.py --record
 	$(Q)tests/long/false_alarm.py --write
 
+cost: all
+	$(Q)tools/setup.sh long
+	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/cost.py --output docs/results/cost.md
+
 install: all
 	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/man/man1
@@ -173,5 +178,5 @@ clean:
 	$(Q)rm -rf $(B)
 
 .PHONY: all unit packages demo kernels check check-build check-debug check-long table-arraymap \
-	study install lint clean
+	study cost install lint clean
 -include $(OBJS:.o=.d) $(UNIT:%=%.d) $(BPF:%=$(B)/bpf/%.tmp.d)

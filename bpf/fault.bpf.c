@@ -31,6 +31,8 @@ ENTRY_BODY(MAP_PAGES)
 
 	if (!st || !attempt_of(typed, st, vmf))
 		return;
+	if (!have_pte_lock)
+		close_hold(st);
 	start = READ(vmf, address) - ((READ(vmf, pgoff) - a1) << page_shift);
 	start &= ~((1ULL << page_shift) - 1);
 	st->vmf = a0;
@@ -152,24 +154,32 @@ EXIT_BODY(VMA_FIND_END)
 }
 EXIT_PROGRAMS(VMA_FIND_END)
 
-/* Asked for only where a mapping has no anon_vma yet: refused, it takes mmap_lock. */
-EXIT_BODY(ANON_VMA)
-{
-	struct task_state *st;
-
-	if (!((u32)ret & VM_FAULT_RETRY))
-		return;
-	st = state_find();
-	if (st && st->active)
-		st->refusal = REASON_ANON_VMA;
-}
-EXIT_PROGRAMS(ANON_VMA)
-
 /* Since 6.7 userfaultfd waits under the VMA lock: its RETRY is no refusal. */
 static __always_inline bool uffd_armed(const bool typed, struct vm_area_struct *vma)
 {
 	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) &&
 	       READ(vma, vm_userfaultfd_ctx.ctx);
+}
+
+/*
+ * Why an attempt under the VMA lock was refused, if not for what its vm_ops lack. Seen
+ * at its end, and not by a probe on __vmf_anon_prepare(), through which every anonymous
+ * fault goes (6.12 to 7.3): where an anon_vma is needed and there is none still, that
+ * was it. A VMA that is gone meanwhile reads as any other.
+ */
+static __always_inline u32 refusal(const bool typed, const struct task_state *st,
+				   struct vm_area_struct *vma)
+{
+	bool private = !(READ(vma, vm_flags) & VM_SHARED);
+	/* Without ->map_pages it comes to that only for a page that is there. */
+	bool comes = st->refusal != REASON_NO_MAP_PAGES || st->paths & PATH_WP;
+	bool needs = st->backing == BACKING_ANON || st->private_write ||
+		     (st->backing == BACKING_HUGETLB && private);
+
+	if (comes && needs && !(u64)READ(vma, anon_vma) && !st->uffd_waited &&
+	    !(st->paths & PATH_SWAP))
+		return REASON_ANON_VMA;
+	return st->backing == BACKING_ANON && uffd_armed(typed, vma) ? REASON_MAX : st->refusal;
 }
 
 /*
@@ -190,6 +200,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	struct task_state *st = state_get();
 	struct vm_area_struct *vma = (void *)a0;
 	const struct vm_operations_struct *ops;
+	const bool by = by_label != LABEL_MAX;	/* a look at a switch is two instructions */
 	u32 flags = a2;
 	u64 vm_flags;
 	bool write;
@@ -224,8 +235,10 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->window_end = 0;
 	st->active = 1;
 	st->attempt_start = bpf_ktime_get_ns();
-	by_select(typed, st, vma, st->backing);
-	yield_start(typed, st, vma, ops, a1);
+	if (by)
+		by_select(typed, st, vma, st->backing);
+	if (yield_pages)
+		yield_start(typed, st, vma, ops, a1);
 
 	if (!st->retrying || st->address != a1) {
 		st->fault_start = st->attempt_start;
@@ -244,12 +257,10 @@ ENTRY_BODY(FAULT_ENTRY)
 	 * the reason would be is read now.
 	 */
 	if (flags & FAULT_FLAG_VMA_LOCK) {
-		if (uffd_armed(typed, vma))
-			st->refusal = REASON_MAX;
-		else if (ops && !(vm_flags & VM_HUGETLB) && !READ(ops, map_pages))
-			st->refusal = REASON_NO_MAP_PAGES;
-		else
-			st->refusal = ops ? REASON_MAX : REASON_OTHER;
+		st->refusal = REASON_OTHER;
+		if (ops)
+			st->refusal = uffd_armed(typed, vma) || vm_flags & VM_HUGETLB ||
+				      READ(ops, map_pages) ? REASON_MAX : REASON_NO_MAP_PAGES;
 	} else if (st->finding && flags & FAULT_FLAG_USER && !st->retrying) {
 		/* A stack that grows has no VMA at the address until it has grown. */
 		bool grown = vm_flags & VM_GROWSDOWN &&
@@ -260,7 +271,7 @@ ENTRY_BODY(FAULT_ENTRY)
 	}
 	st->finding = 0;
 	count(METRIC_FAULT_ATTEMPTS, attempt_slot(st->backing, st->trigger), 1);
-	if (by_label != LABEL_ORDER)
+	if (by && by_label != LABEL_ORDER)
 		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 }
 ENTRY_PROGRAMS(FAULT_ENTRY)
@@ -280,15 +291,52 @@ static __always_inline bool zero_page(const struct task_state *st)
 	return read_memory ? st->lock_empty : st->locks != st->attempt_locks;
 }
 
-/* The mapping and the address, which a kretprobe does not know and need not: none is lost. */
-static __always_inline void FAULT_EXIT_body(const bool known, u64 ret, u64 vma, u64 address)
+/* It succeeded, and no call was seen that installs a PTE. */
+static __noinline void nothing_seen(struct task_state *st)
 {
-	struct task_state *st = state_find();
-	u32 result = ret, outcome, attempt, slot;
-	u64 now, latency;
+	if (st->backing == BACKING_ANON && zero_page(st)) {
+		by_order(st, 1);
+		install_in_fault(st, METHOD_ZERO_PAGE, 1, !(have_pte_lock && read_memory));
+		rss_unchanged(1);
+	} else if (st->backing == BACKING_HUGETLB) {
+		hugetlb_done(st);
+	}
+	if (st->method == METHOD_NONE)
+		st->method = empty_method(st);
+}
 
-	if (!st)
-		return;
+/* It failed, or goes on in another attempt. */
+static __noinline void attempt_ends(struct task_state *st, u32 result, u64 now)
+{
+	u32 attempt = attempt_slot(st->backing, st->trigger), outcome;
+
+	if (result & VM_FAULT_ERROR) {
+		outcome = OUTCOME_FAILED;
+		count(METRIC_FAULT_FAILED, attempt, 1);
+		count_by(st, METRIC_FAULT_FAILED, 1, 1);
+	} else if (st->flags & FAULT_FLAG_VMA_LOCK && st->refusal != REASON_MAX) {
+		outcome = OUTCOME_REFUSED;
+		refuse(st, st->backing, st->refusal);
+	} else {
+		/* With ->map_pages the VMA lock was dropped to wait for I/O: a retry. */
+		outcome = OUTCOME_RETRIED;
+		count(METRIC_FAULT_RETRIED, attempt, 1);
+		count_by(st, METRIC_FAULT_RETRIED, 1, 1);
+	}
+	st->retrying = outcome != OUTCOME_FAILED;
+	count_time(METRIC_FAULT_ATTEMPT_LATENCY, outcome_slot(st->backing, outcome),
+		   now - st->attempt_start);
+}
+
+/* The mapping and the address, which a kretprobe does not know and need not: none is lost. */
+static __always_inline void fault_exit(const bool known, struct task_state *st, u32 result,
+				       u64 vma, u64 address)
+{
+	const bool by = by_label != LABEL_MAX;
+	struct time_kinds *faults;
+	u32 kind, index;
+	u64 now;
+
 	if (known && st->active && (st->vma != vma || st->address != address))
 		leave_attempt(st);
 	if (!st->active) {
@@ -297,82 +345,65 @@ static __always_inline void FAULT_EXIT_body(const bool known, u64 ret, u64 vma, 
 	}
 	now = bpf_ktime_get_ns();
 	/* An attempt is of the order of what it installed, known only now. */
-	if (by_label == LABEL_ORDER)
+	if (by && by_label == LABEL_ORDER)
 		count_by(st, METRIC_FAULT_ATTEMPTS, 1, 1);
 	st->active = 0;
 	st->window_end = 0;
-	attempt = attempt_slot(st->backing, st->trigger);
-	latency = now - st->attempt_start;
-
-	if (result & VM_FAULT_ERROR) {
-		outcome = OUTCOME_FAILED;
-		count(METRIC_FAULT_FAILED, attempt, 1);
-		count_by(st, METRIC_FAULT_FAILED, 1, 1);
-		st->retrying = 0;
-	} else if (result & VM_FAULT_RETRY) {
-		/* With ->map_pages the VMA lock was dropped to wait for I/O: a retry. */
-		if (st->flags & FAULT_FLAG_VMA_LOCK && st->refusal != REASON_MAX) {
-			outcome = OUTCOME_REFUSED;
-			refuse(st, st->backing, st->refusal);
-		} else {
-			outcome = OUTCOME_RETRIED;
-			count(METRIC_FAULT_RETRIED, attempt, 1);
-			count_by(st, METRIC_FAULT_RETRIED, 1, 1);
-		}
-		st->retrying = 1;
+	if (result & (VM_FAULT_ERROR | VM_FAULT_RETRY)) {
+		attempt_ends(st, result, now);
 	} else {
-		u32 kind = result & VM_FAULT_MAJOR || st->flags & FAULT_FLAG_TRIED ?
-			   KIND_MAJOR : KIND_MINOR;
-		u32 index;
-
-		outcome = OUTCOME_COMPLETED;
-		if (st->backing == BACKING_ANON && zero_page(st)) {
-			by_order(st, 1);
-			install_in_fault(st, METHOD_ZERO_PAGE, 1, !(have_pte_lock && read_memory));
-			rss_unchanged(1);
-		} else if (st->backing == BACKING_HUGETLB) {
-			hugetlb_done(st);
-		}
-		if (st->method == METHOD_NONE)
-			st->method = empty_method(st);
-		yield_fault(st);
+		kind = result & VM_FAULT_MAJOR || st->flags & FAULT_FLAG_TRIED ?
+		       KIND_MAJOR : KIND_MINOR;
+		if (!st->attempt_ptes)
+			nothing_seen(st);
+		if (yield_pages)
+			yield_fault(st);
 		index = fault_index(st->backing, st->method, st->trigger);
-		count(METRIC_FAULT_COMPLETED,
-		      slot_at(SLOT_BASE_COMPLETED + index * KIND_MAX + kind), 1);
-		count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
-		count_time(METRIC_FAULT_LATENCY, slot_at(SLOT_BASE_FAULT + index),
-			   now - st->fault_start);
+		faults = count_time(METRIC_FAULT_LATENCY, slot_at(SLOT_BASE_FAULT + index),
+				    now - st->fault_start);
+		if (faults)
+			__sync_fetch_and_add(&faults->kind[clamp(kind, KIND_MAX)], 1);
+		if (by)
+			count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
 		if (fault_parts)
 			parts_count();
-		if (st->fault_ptes) {
-			slot = slot_at(SLOT_BASE_INSTALL + index);
-			count_batch(METRIC_PTES_PER_FAULT, slot, st->fault_ptes);
-			if (st->fault_inferred)
-				mark_inferred(METRIC_PTES_PER_FAULT, slot);
-		}
+		/* A fault of one attempt is in fault_latency alone. */
+		if (st->retrying)
+			count_time(METRIC_FAULT_ATTEMPT_LATENCY,
+				   outcome_slot(st->backing, OUTCOME_COMPLETED),
+				   now - st->attempt_start);
+		st->retrying = 0;
+		count_fault_ptes(st, slot_at(SLOT_BASE_INSTALL + index));
 	}
 	close_hold(st);
-	/* A fault of one attempt is in fault_latency already. */
-	if (st->retrying || outcome == OUTCOME_FAILED)
-		count_time(METRIC_FAULT_ATTEMPT_LATENCY,
-			   outcome_slot(st->backing, outcome), latency);
-	if (outcome == OUTCOME_COMPLETED)
-		st->retrying = 0;
 }
 
+/* What is returned is read for targets only: most runs are of others. */
 SEC("fexit")
 int FAULT_EXIT__fexit(u64 *ctx)
 {
+	struct task_state *st = state_find();
 	u64 ret = 0;
 
+	if (!st)
+		return 0;
 	bpf_get_func_ret(ctx, &ret);
-	FAULT_EXIT_body(true, ret, ctx[0], ctx[1]);
+	if (ret & VM_FAULT_RETRY && st->active && st->flags & FAULT_FLAG_VMA_LOCK)
+		st->refusal = refusal(true, st, (void *)ctx[0]);
+	fault_exit(true, st, ret, ctx[0], ctx[1]);
 	return 0;
 }
 
 SEC("kretprobe")
 int FAULT_EXIT__kretprobe(struct pt_regs *ctx)
 {
-	FAULT_EXIT_body(false, PT_REGS_RC(ctx), 0, 0);
+	struct task_state *st = state_find();
+	u64 ret = PT_REGS_RC(ctx);
+
+	if (!st)
+		return 0;
+	if (ret & VM_FAULT_RETRY && st->active && st->flags & FAULT_FLAG_VMA_LOCK)
+		st->refusal = refusal(false, st, (void *)st->vma);
+	fault_exit(false, st, ret, 0, 0);
 	return 0;
 }

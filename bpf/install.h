@@ -45,21 +45,49 @@ static __always_inline u32 page_pages(u64 page)
 	return 1u << (BPF_CORE_READ(head, _folio_order) & 31);
 }
 
-static __always_inline void close_hold(struct task_state *st)
+static __always_inline void hold_counted(struct task_state *st, u32 slot)
 {
-	u32 slot = st->hold_slot;
-
-	if (!st->hold_ptes)
-		return;
-	count_batch(METRIC_PTES_PER_HOLD, slot, st->hold_ptes);
 	if (!have_pte_lock)
 		mark_inferred(METRIC_PTES_PER_HOLD, slot);
 	count_by(st, METRIC_PTES_PER_HOLD, 1, st->hold_ptes);
 	st->hold_ptes = 0;
 }
 
+/* The page-table lock was let go, and ptes_installed is the sum of all holds. */
+static __noinline void hold_ends(struct task_state *st)
+{
+	u32 slot = st->hold_slot;
+
+	count_batch(METRIC_PTES_PER_HOLD, slot, st->hold_ptes);
+	hold_counted(st, slot);
+}
+
+static __always_inline void close_hold(struct task_state *st)
+{
+	if (st->hold_ptes)
+		hold_ends(st);
+}
+
+/*
+ * The fault is done: of most the only hold is open still and holds all that they
+ * installed, which is counted with it.
+ */
+static __always_inline void count_fault_ptes(struct task_state *st, u32 slot)
+{
+	if (!st->fault_ptes)
+		return;
+	if (st->hold_ptes == st->fault_ptes && st->hold_slot == slot) {
+		count_batch_both(METRIC_PTES_PER_HOLD, slot, st->fault_ptes);
+		hold_counted(st, slot);
+	} else {
+		count_batch(METRIC_PTES_PER_FAULT, slot, st->fault_ptes);
+	}
+	if (st->fault_inferred)
+		mark_inferred(METRIC_PTES_PER_FAULT, slot);
+}
+
 /* An attempt whose exit was lost: its last hold was not. */
-static __always_inline void leave_attempt(struct task_state *st)
+static __noinline void leave_attempt(struct task_state *st)
 {
 	count_trust(TRUST_UNMATCHED);
 	close_hold(st);
@@ -86,7 +114,9 @@ static __always_inline void install(struct task_state *st, u32 method, u32 trigg
 {
 	u32 slot = slot_at(SLOT_BASE_INSTALL + fault_index(backing, method, trigger));
 
-	count(METRIC_PTES_INSTALLED, slot, nr);
+	/* One hold installs by one method: the lock's run was lost. */
+	if (st->hold_slot != slot)
+		close_hold(st);
 	if (inferred)
 		mark_inferred(METRIC_PTES_INSTALLED, slot);
 	count_by(st, METRIC_PTES_INSTALLED, 1, nr);
@@ -97,14 +127,14 @@ static __always_inline void install(struct task_state *st, u32 method, u32 trigg
 static __always_inline void install_in_fault(struct task_state *st, u32 method, u32 nr,
 					     bool inferred)
 {
+	/* Without the lock's probe each install outside a window is a hold of its own. */
+	if (!have_pte_lock && !st->window_end)
+		close_hold(st);
 	install(st, method, st->trigger, st->backing, nr, inferred);
 	st->method = method;
 	st->attempt_ptes += nr;
 	st->fault_ptes += nr;
 	st->fault_inferred |= inferred;
-	/* Without the lock's probe each install outside a window is a hold of its own. */
-	if (!have_pte_lock && !st->window_end)
-		close_hold(st);
 }
 
 /*
@@ -126,11 +156,9 @@ static __always_inline void rss_unchanged(u64 n)
 static __always_inline void zap_hold(struct task_state *st, u64 pte, u64 address);
 
 /* pte_offset_map_lock(mm, pmd, address, ...); the address is 0 where it is not seen. */
-static __always_inline void pte_locked(u64 ret, u64 address)
+static __always_inline void pte_locked(struct task_state *st, u64 ret, u64 address)
 {
-	struct task_state *st = state_find();
-
-	if (!st || !ret)
+	if (!ret)
 		return;
 	if (!(st->active || st->insert_vma)) {
 		if (zap_scan && st->zap_end)
@@ -150,17 +178,23 @@ static __always_inline void pte_locked(u64 ret, u64 address)
 SEC("fexit")
 int PTE_LOCK__fexit(u64 *ctx)
 {
+	struct task_state *st = state_find();
 	u64 ret = 0;
 
+	if (!st)
+		return 0;
 	bpf_get_func_ret(ctx, &ret);
-	pte_locked(ret, ctx[2]);
+	pte_locked(st, ret, ctx[2]);
 	return 0;
 }
 
 SEC("kretprobe")
 int PTE_LOCK__kretprobe(struct pt_regs *ctx)
 {
-	pte_locked(PT_REGS_RC(ctx), 0);
+	struct task_state *st = state_find();
+
+	if (st)
+		pte_locked(st, PT_REGS_RC(ctx), 0);
 	return 0;
 }
 

@@ -50,6 +50,8 @@ struct task_rss_stat {
 	int count[4];
 };
 
+struct bpf_local_storage;
+
 struct task_struct {
 	void *stack;
 	unsigned int flags;
@@ -60,6 +62,7 @@ struct task_struct {
 	u64 start_time;
 	struct mm_struct *mm;
 	struct task_rss_stat rss_stat;
+	struct bpf_local_storage *bpf_storage;	/* since 5.11 */
 };
 
 typedef struct {

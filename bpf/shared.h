@@ -58,6 +58,21 @@ struct lock_row_counts {
 	hist_u64 begun, ended, ns;
 };
 
+/*
+ * Storage on one CPU: of the histograms of a metric of batches and of the one beside it
+ * (METRIC_LANE()), and of one of times. The count is the sum of the buckets.
+ */
+struct batch_pair {
+	hist_u64 sum[2];
+	hist_u64 bucket[HIST_BATCH_BUCKETS][2];
+};
+
+struct time_kinds {
+	hist_u64 kind[KIND_MAX];	/* of fault_latency: fault_completed */
+	hist_u64 sum;
+	hist_u64 bucket[HIST_TIME_BUCKETS];
+};
+
 #define YIELD_TABLES	16384	/* page tables whose windows are followed at a time */
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX

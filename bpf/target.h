@@ -50,12 +50,14 @@ struct task_state {
 	u32 flags;		/* FAULT_FLAG_ */
 	u64 vma, address, attempt_start;
 	u32 attempt_ptes, attempt_locks, wp_locks;
-	u8 write, private_write, skip_anon, pmd;
+	/* one store clears each of these */
+	u8 skip_anon, pmd;
 	u8 paths;		/* PATH_ bits: rare functions that it came through */
 	u8 lock_empty;		/* a lock was taken and the PTE was none */
-	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	/* the logical fault */
 	u8 retrying, method, fault_inferred, uffd_waited;
+	u8 write, private_write;
+	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	u8 finding;		/* in the mmap_lock path, from user space */
 	u32 fault_ptes;
 	u64 fault_start;
@@ -130,14 +132,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct hist_batch);
+	__type(value, struct batch_pair);
 } batches SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct hist_time);
+	__type(value, struct time_kinds);
 } times SEC(".maps");
 
 struct {
@@ -170,10 +172,10 @@ static __always_inline u64 clamp(u64 v, u64 max)
 	return v;
 }
 
+/* Of values that are in range: slot_at() checks what comes of them. */
 static __always_inline u32 fault_index(u32 backing, u32 method, u32 trigger)
 {
-	return (clamp(backing, BACKING_MAX) * METHOD_MAX + clamp(method, METHOD_MAX)) *
-	       TRIGGER_MAX + clamp(trigger, TRIGGER_MAX);
+	return (backing * METHOD_MAX + method) * TRIGGER_MAX + trigger;
 }
 
 /* The dense slot of a raw index, base included. */
@@ -184,20 +186,17 @@ static __always_inline u32 slot_at(u64 raw)
 
 static __always_inline u32 attempt_slot(u32 backing, u32 trigger)
 {
-	return slot_at(SLOT_BASE_ATTEMPT +
-		       clamp(backing, BACKING_MAX) * TRIGGER_MAX + clamp(trigger, TRIGGER_MAX));
+	return slot_at(SLOT_BASE_ATTEMPT + backing * TRIGGER_MAX + trigger);
 }
 
 static __always_inline u32 refused_slot(u32 backing, u32 reason)
 {
-	return slot_at(SLOT_BASE_REFUSED +
-		       clamp(backing, BACKING_MAX) * REASON_MAX + clamp(reason, REASON_MAX));
+	return slot_at(SLOT_BASE_REFUSED + backing * REASON_MAX + reason);
 }
 
 static __always_inline u32 outcome_slot(u32 backing, u32 outcome)
 {
-	return slot_at(SLOT_BASE_OUTCOME +
-		       clamp(backing, BACKING_MAX) * OUTCOME_MAX + clamp(outcome, OUTCOME_MAX));
+	return slot_at(SLOT_BASE_OUTCOME + backing * OUTCOME_MAX + outcome);
 }
 
 static __always_inline u32 backing_slot(u32 backing)
@@ -236,18 +235,24 @@ static __always_inline void count(enum metric_id metric, u32 slot, u64 n)
 		count_at(metric_base[metric] + slot, n);
 }
 
-static __always_inline void count_batch_n(enum metric_id metric, u32 slot, u64 value, u64 n)
+/* Where a metric of batches and the one beside it are counted, or NULL. */
+static __always_inline struct batch_pair *batch_at(enum metric_id metric, u32 slot)
 {
 	u32 key = metric_base[metric] + slot;
-	struct hist_batch *h;
 
-	if (!n || !slot_ok(slot))
-		return;
-	h = bpf_map_lookup_elem(&batches, &key);
+	return slot_ok(slot) ? bpf_map_lookup_elem(&batches, &key) : 0;
+}
+
+static __always_inline void count_batch_n(enum metric_id metric, u32 slot, u64 value, u64 n)
+{
+	const u32 lane = METRIC_LANE(metric);
+	struct batch_pair *h = n ? batch_at(metric, slot) : 0;
+
 	if (!h)
 		return;
-	__sync_fetch_and_add(&h->bucket[clamp(hist_batch_bucket(value), HIST_BATCH_BUCKETS)], n);
-	__sync_fetch_and_add(&h->sum, value * n);
+	__sync_fetch_and_add(&h->bucket[clamp(hist_batch_bucket(value), HIST_BATCH_BUCKETS)][lane],
+			     n);
+	__sync_fetch_and_add(&h->sum[lane], value * n);
 }
 
 static __always_inline void count_batch(enum metric_id metric, u32 slot, u64 value)
@@ -255,18 +260,30 @@ static __always_inline void count_batch(enum metric_id metric, u32 slot, u64 val
 	count_batch_n(metric, slot, value, 1);
 }
 
-static __always_inline void count_time(enum metric_id metric, u32 slot, u64 value)
+/* The same value of both metrics of a pair. */
+static __always_inline void count_batch_both(enum metric_id metric, u32 slot, u64 value)
 {
-	u32 key = metric_base[metric] + slot;
-	struct hist_time *h;
+	struct batch_pair *h = batch_at(metric, slot);
+	u64 bucket = clamp(hist_batch_bucket(value), HIST_BATCH_BUCKETS);
 
-	if (!slot_ok(slot))
-		return;
-	h = bpf_map_lookup_elem(&times, &key);
 	if (!h)
 		return;
+	__sync_fetch_and_add(&h->bucket[bucket][0], 1);
+	__sync_fetch_and_add(&h->bucket[bucket][1], 1);
+	__sync_fetch_and_add(&h->sum[0], value);
+	__sync_fetch_and_add(&h->sum[1], value);
+}
+
+static __always_inline struct time_kinds *count_time(enum metric_id metric, u32 slot, u64 value)
+{
+	u32 key = metric_base[metric] + slot;
+	struct time_kinds *h = slot_ok(slot) ? bpf_map_lookup_elem(&times, &key) : 0;
+
+	if (!h)
+		return 0;
 	__sync_fetch_and_add(&h->bucket[clamp(hist_time_bucket(value), HIST_TIME_BUCKETS)], 1);
 	__sync_fetch_and_add(&h->sum, value);
+	return h;
 }
 
 static __always_inline void mark_inferred(enum metric_id metric, u32 slot)
@@ -397,14 +414,21 @@ static __always_inline void count_by(struct task_state *st, enum metric_id metri
 
 /* ---- tasks ---- */
 
-/* State of the current task if it is observed. */
+/*
+ * State of the current task if it is observed. Most of the others have no storage of
+ * any program: that is one load, and the look-up a call.
+ */
 static __always_inline struct task_state *state_find(void)
 {
+	struct task_struct *task;
 	struct task_state *st;
 
 	if (!observing)
 		return 0;
-	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	task = bpf_get_current_task_btf();
+	if (bpf_core_field_exists(task->bpf_storage) && !(u64)task->bpf_storage)
+		return 0;
+	st = bpf_task_storage_get(&tasks, task, 0, 0);
 	return st && st->mark.role == ROLE_TARGET ? st : 0;
 }
 

@@ -59,7 +59,7 @@ static __always_inline void yield_start(const bool typed, struct task_state *st,
 	u32 slot = page & (YIELD_PTES - 1);
 
 	st->yield_mm = 0;
-	if (!yield_pages || !ops || !READ(ops, map_pages))
+	if (!ops || !READ(ops, map_pages))
 		return;
 	st->yield_mm = (u64)READ(vma, vm_mm);
 	start = READ(vma, vm_start) >> page_shift;
@@ -89,7 +89,7 @@ static __always_inline void yield_fault(struct task_state *st)
 	u64 bit = 1ULL << (slot & 63), word = clamp(slot >> 6, YIELD_WORDS);
 	struct yield_table *t;
 
-	if (!yield_pages || !st->yield_mm)
+	if (!st->yield_mm)
 		return;
 	t = yield_table(&key);
 	if (!t || t->seen[word] & bit)

@@ -129,6 +129,7 @@ needs_test()
 	need command	sqlite3			sqlite3
 	need command	mkfs.ext4		e2fsprogs
 	need command	mkfs.exfat		exfatprogs
+	need command	funclatency		libbpf-tools
 	# The oldest and a newer compiler for BPF; the default clang is either.
 	want clang-14	clang-14
 	want clang-19	clang-19
@@ -142,6 +143,7 @@ needs_long()
 {
 	need command	debootstrap		debootstrap
 	need command	git			git
+	need command	bpftrace		bpftrace
 	# The patch series for other machines; not every machine has such compilers.
 	want gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 	want gcc-riscv64-linux-gnu	riscv64-linux-gnu-gcc

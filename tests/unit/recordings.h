@@ -192,6 +192,7 @@ static struct recording *make_misses(void)
 	count(r, METRIC_PMD_MAPS, "anon access", 0)->max = 5;
 	count(r, METRIC_FAULT_AROUND_ASKED, "file", 0)->max = 5;
 	probe(r, EVENT_FAULT_ENTRY)->misses = 5;
+	r->trust.program_least = true;
 	probe(r, EVENT_FAULT_EXIT)->misses = 2;
 	r->trust.unmatched = 3;
 	return rec;
@@ -216,6 +217,7 @@ static struct recording *make_missing(void)
 	unavailable(r, METRIC_FAULT_AROUND_PRESENT, "shmem", "reading page tables: lockdown");
 	miss_probe(r, EVENT_PTE_LOCK, "no permission to attach");
 	miss_probe(r, EVENT_MAP_PAGES, "lockdown");
+	r->trust.program_ps = 0;
 	probe(r, EVENT_FAULT_ENTRY)->misses = UINT64_MAX;
 	return rec;
 }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "data/cost.h"
 #include "unit/samples.h"
 
 static const char *const *want(enum label a, const char *av, enum label b, const char *bv)
@@ -196,12 +197,44 @@ static void test_growth(void **state)
 	run_free(NULL);
 }
 
+/* Of what attach() attaches, three programs run for an anonymous page, 20 for a window of 16. */
+static void test_cost(void **state)
+{
+	struct run *r = run_new();
+	struct cost c;
+
+	count(r, METRIC_FAULT_ATTEMPTS, "anon access", 100);
+	count(r, METRIC_FAULT_COMPLETED, "anon per_page access minor", 100);
+	count(r, METRIC_PTES_INSTALLED, "anon per_page access", 100);
+	observe(r, METRIC_PTES_PER_HOLD, "anon per_page access", 1, 100);
+	assert_int_equal(cost_of(r).runs, 0);	/* nothing was attached */
+	attach(r);
+	r->trust.program_ps = 0;
+	c = cost_of(r);
+	assert_int_equal(c.runs, 300);
+	assert_int_equal(c.ns, 0);
+	r->trust.program_ps = 61500;
+	assert_int_equal(cost_of(r).ns, 18450);
+
+	count(r, METRIC_FAULT_ATTEMPTS, "file access", 2);
+	count(r, METRIC_PTES_INSTALLED, "file fault_around access", 32);
+	observe(r, METRIC_PTES_PER_HOLD, "file fault_around access", 16, 2);
+	assert_int_equal(cost_of(r).runs, 300 + 2 * 20);
+	miss_probe(r, EVENT_PTE_LOCK, "inlined");
+	assert_int_equal(cost_of(r).runs, 200 + 2 * 19);
+	/* Another view of the same events. */
+	sample_set_label(count(r, METRIC_FAULT_ATTEMPTS, "anon access", 7), LABEL_PID, "x-1");
+	assert_int_equal(cost_of(r).runs, 200 + 2 * 19);
+	run_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_total), cmocka_unit_test(test_unavailable),
 		cmocka_unit_test(test_hists), cmocka_unit_test(test_zero),
 		cmocka_unit_test(test_texts), cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_cost),
 	};
 
 	return cmocka_run_group_tests_name("runs", tests, NULL, NULL);

@@ -77,6 +77,7 @@ static inline void attach(struct run *run)
 	size_t i;
 
 	t->probes = sizeof(some) / sizeof(*some);
+	t->program_ps = 61500;
 	t->probe = calloc(t->probes, sizeof(*t->probe));
 	assert_non_null(t->probe);
 	for (i = 0; i < t->probes; i++) {

@@ -72,8 +72,6 @@
 	  "lock_mm_and_find_vma", "a fault takes mmap_lock; before 6.4 all do")	\
 	X(VMA_FIND_END,	"mmap_lock path end", EXIT, FIRST, USEFUL, "vm_area_struct.vm_lock_seq", \
 	  "lock_mm_and_find_vma", "... and whether there is a VMA")		\
-	X(ANON_VMA,	"anon_vma",	EXIT,	FIRST,	USEFUL,	"vm_area_struct.vm_lock_seq", \
-	  "__vmf_anon_prepare", "an anon_vma is needed, which the VMA lock may not do") \
 	X(POPULATE,	"populate",	ENTRY,	ALL,	USEFUL, "",			\
 	  "populate_vma_page_range,faultin_page_range,faultin_vma_page_range",		\
 	  "MAP_POPULATE, mlock, MADV_POPULATE start")					\

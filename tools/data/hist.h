@@ -24,24 +24,15 @@ typedef uint64_t hist_u64;
 #define HIST_BATCH_BUCKETS	(HIST_EXACT + 1 + (HIST_BATCH_TOP - 9) * 8 + 1)
 #define HIST_TIME_BUCKETS	(8 + (HIST_TIME_TOP - 3) * 8 + 1)
 
-/* Storage of one histogram on one CPU; the count is the sum of the buckets. */
-struct hist_batch {
-	hist_u64 sum;
-	hist_u64 bucket[HIST_BATCH_BUCKETS];
-};
-
-struct hist_time {
-	hist_u64 sum;
-	hist_u64 bucket[HIST_TIME_BUCKETS];
-};
-
-/* floor(log2(v)) of v > 0, without a loop. */
+/* floor(log2(v)) of v > 0, without a loop: it is counted with on each fault. */
 static inline unsigned int hist_log2(hist_u64 v)
 {
-	unsigned int r, s;
+	unsigned int r = 0, s;
 
-	r = (v > 0xffffffffULL) << 5; v >>= r;
-	s = (v > 0xffff) << 4; v >>= s; r |= s;
+	if (v > 0xffff) {	/* few are */
+		r = (v > 0xffffffffULL) << 5; v >>= r;
+		s = (v > 0xffff) << 4; v >>= s; r |= s;
+	}
 	s = (v > 0xff) << 3; v >>= s; r |= s;
 	s = (v > 0xf) << 2; v >>= s; r |= s;
 	s = (v > 0x3) << 1; v >>= s; r |= s;

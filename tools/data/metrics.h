@@ -69,7 +69,7 @@
 	  "attempts that dropped their lock to wait (I/O, userfaultfd) and ran again") \
 	X(FAULT_REFUSED, "fault_refused", FAULT, COUNTER, "calls", REFUSED,	\
 	  LOWER, 1, 0, NONE, 1, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | EV(VMA_FIND) | \
-	  EV(VMA_FIND_END) | EV(ANON_VMA), 0,	\
+	  EV(VMA_FIND_END), EV(UFFD_WAIT) | EV(SWAP_IN) | EV(COW_FAULT),	\
 	  "attempts refused under the per-VMA lock, by reason")			\
 	X(FAULT_LATENCY, "fault_latency", FAULT, TIME, "ns", FAULT,		\
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT), NAMES_METHOD,	\
@@ -197,5 +197,12 @@ enum metric_id { METRICS(METRIC_ENUM) METRIC_MAX };
  * one element of its kind's map. metric_base[] says where a metric's slot 0 is.
  */
 #define COUNTERS_MAX	2048	/* power of two: BPF masks the index */
+
+/*
+ * What a fault counts is counted together, by few look-ups: ptes_per_fault lies beside
+ * ptes_per_hold, whose slots are the same; fault_completed, kind by kind, in the element
+ * of fault_latency; and ptes_installed is the sum of ptes_per_hold.
+ */
+#define METRIC_LANE(id)	((id) == METRIC_PTES_PER_FAULT)
 
 #endif

@@ -470,6 +470,7 @@ static void print_brief(FILE *f, const struct recording *rec, const struct run *
 	if (view->locks)
 		text_lock_part(f, run, view);
 	text_unavailable(f, run, view);
+	text_cost(f, run, view);
 	text_trust(f, &rec->machine, &run->trust, view);
 	fputc('\n', f);		/* between this interval and the next */
 }
@@ -501,6 +502,7 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view)
 			fputc('\n', f);
 		}
 		text_unavailable(f, run, view);
+		text_cost(f, run, view);
 		text_trust(f, &rec->machine, &run->trust, view);
 	}
 	fflush(f);

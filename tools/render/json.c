@@ -7,6 +7,7 @@
 #include <string.h>
 #include <yajl/yajl_gen.h>
 
+#include "data/cost.h"
 #include "data/utf8.h"
 #include "render/json.h"
 #include "render/list.h"
@@ -333,8 +334,10 @@ static void put_probe(struct writer *w, const struct probe_state *p)
 	leaf_done(w);
 }
 
-static void put_trust(struct writer *w, const struct trust *t)
+static void put_trust(struct writer *w, const struct run *run)
 {
+	const struct trust *t = &run->trust;
+	struct cost cost = cost_of(run);
 	yajl_gen g = w->out;
 	size_t i;
 
@@ -348,6 +351,13 @@ static void put_trust(struct writer *w, const struct trust *t)
 	key_number(g, "unmatched", t->unmatched);
 	key_number(g, "map_full", t->map_full);
 	key_number(g, "events_lost", t->lost);
+	if (t->program_ps) {
+		key_number(g, "program_runs", cost.runs);
+		key_number(g, "program_ps", t->program_ps);
+		if (t->program_least)
+			key_true(g, "program_least");
+		key_number(g, "added_ns", cost.ns);
+	}
 	yajl_gen_map_close(g);
 }
 
@@ -394,7 +404,7 @@ static void put_run(struct writer *w, const struct run *run)
 	}
 	yajl_gen_array_close(g);
 	put_metrics(w, run);
-	put_trust(w, &run->trust);
+	put_trust(w, run);
 	yajl_gen_map_close(g);
 }
 

@@ -49,6 +49,9 @@ void text_unavailable(FILE *f, const struct run *run, const struct view *view);
 void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 		const struct view *view);
 
+/* What observing added to the run, and what that is based on; before the trust line. */
+void text_cost(FILE *f, const struct run *run, const struct view *view);
+
 /* Short texts by value: text_count(n).s is valid until the statement ends. */
 struct text {
 	char s[64];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The line that says what was not seen. */
+/* The lines that say what was not seen, and what seeing cost. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/cost.h"
 #include "render/text.h"
 
 static bool is_emulated(const struct machine *m)
@@ -105,4 +106,30 @@ void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 		text_wrap(f, view, doubt ? "33" : "32", 7, line);
 	}
 	free(line);
+}
+
+/*
+ * The time is of the targets: what others pay, who have no counts, is not in it. It is
+ * compared with the time that their faults took, which holds it.
+ */
+void text_cost(FILE *f, const struct run *run, const struct view *view)
+{
+	struct cost cost = cost_of(run);
+	char line[400], part[128] = "";
+	unsigned int flags;
+	struct hist h;
+
+	if (!run->trust.program_ps) {
+		snprintf(line, sizeof(line), "cost: %s runs of programs; what one takes was not "
+			 "measured", text_count(cost.runs).s);
+	} else {
+		if (run_hist(run, METRIC_FAULT_LATENCY, NULL, &h, &flags, NULL) && h.sum > cost.ns)
+			snprintf(part, sizeof(part), ", %s of the time of the faults",
+				 text_percent(cost.ns, h.sum).s);
+		snprintf(line, sizeof(line), "cost: observing added %s %s%s: %s runs of programs, "
+			 "%" PRIu64 " ns each, measured with faults of its own at the start",
+			 run->trust.program_least ? "at least" : "about", text_time(cost.ns).s,
+			 part, text_count(cost.runs).s, (run->trust.program_ps + 500) / 1000);
+	}
+	text_wrap(f, view, NULL, 6, line);
 }

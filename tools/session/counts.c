@@ -24,17 +24,22 @@ struct reading {
 
 struct counts {
 	struct counts_maps maps;
-	uint32_t base[METRIC_MAX];
-	unsigned int cpus, batches, times;
+	uint32_t base[METRIC_MAX];	/* in a reading */
+	uint32_t element[METRIC_MAX];	/* in the programs' maps */
+	unsigned int cpus, batches, times, pairs;
 	struct reading now, start;
 	void *percpu;
+	struct batch_pair *pair;	/* [pairs], as the programs keep them */
+	struct time_kinds *time;	/* [times] */
 	struct by_key by_key[BY_SLOTS];
 	struct by_value by_value[BY_SLOTS];
 };
 
 #define DEV_MINOR_BITS	20	/* of the kernel's own dev_t (include/linux/kdev_t.h) */
-#define BATCH_WORDS	(sizeof(struct hist_batch) / sizeof(uint64_t))
-#define TIME_WORDS	(sizeof(struct hist_time) / sizeof(uint64_t))
+#define BATCH_WORDS	(1 + HIST_BATCH_BUCKETS)
+#define TIME_WORDS	(1 + HIST_TIME_BUCKETS)
+#define PAIR_WORDS	(sizeof(struct batch_pair) / sizeof(uint64_t))
+#define KINDS_WORDS	(sizeof(struct time_kinds) / sizeof(uint64_t))
 #define BY_WORDS	(sizeof(struct by_counts) / sizeof(uint64_t))
 
 static void reading_free(struct reading *r)
@@ -64,12 +69,16 @@ struct counts *counts_new(const struct counts_maps *maps)
 		goto fail;
 	c->maps = *maps;
 	c->cpus = libbpf_num_possible_cpus();
+	plan_elements(maps->plan, c->element, &c->pairs, &c->times);
 	plan_storage(maps->plan, c->base, &counters, &c->batches, &c->times);
-	words = COUNTERS_MAX > BATCH_WORDS ? COUNTERS_MAX : BATCH_WORDS;
+	words = COUNTERS_MAX > PAIR_WORDS ? COUNTERS_MAX : PAIR_WORDS;
 	if (BY_WORDS > words)
 		words = BY_WORDS;
 	c->percpu = calloc(c->cpus, words * sizeof(uint64_t));
-	if (!c->percpu || reading_alloc(c, &c->now) || reading_alloc(c, &c->start))
+	c->pair = calloc(c->pairs ?: 1, sizeof(*c->pair));
+	c->time = calloc(c->times ?: 1, sizeof(*c->time));
+	if (!c->percpu || !c->pair || !c->time || reading_alloc(c, &c->now) ||
+	    reading_alloc(c, &c->start))
 		goto fail;
 	return c;
 
@@ -86,6 +95,8 @@ void counts_free(struct counts *c)
 	reading_free(&c->now);
 	reading_free(&c->start);
 	free(c->percpu);
+	free(c->pair);
+	free(c->time);
 	free(c);
 }
 
@@ -138,10 +149,45 @@ static int read_by(struct counts *c)
 static int read_all(struct counts *c)
 {
 	if (read_array(c, c->maps.counters, 1, COUNTERS_MAX, c->now.counters) ||
-	    read_array(c, c->maps.batches, c->batches, BATCH_WORDS, c->now.batches) ||
-	    read_array(c, c->maps.times, c->times, TIME_WORDS, c->now.times))
+	    read_array(c, c->maps.batches, c->pairs, PAIR_WORDS, c->pair[0].sum) ||
+	    read_array(c, c->maps.times, c->times, KINDS_WORDS, c->time[0].kind))
 		return -1;
 	return read_by(c);
+}
+
+/* What lies in one element, metric by metric. */
+static void take_apart(struct counts *c)
+{
+	uint64_t *counter = c->now.counters + c->base[METRIC_FAULT_COMPLETED];
+	const struct metric *m;
+	uint32_t slot, slots, i;
+	uint64_t *to;
+
+	for (m = metrics; m < metrics + METRIC_MAX; m++) {
+		slots = m->kind == KIND_BATCH && plan_has(c->maps.plan, m->domain) ?
+			shape_slots(m->shape) : 0;
+		to = c->now.batches + c->base[m->id] * BATCH_WORDS;
+		for (slot = 0; slot < slots; slot++) {
+			const struct batch_pair *pair = &c->pair[c->element[m->id] + slot];
+
+			*to++ = pair->sum[METRIC_LANE(m->id)];
+			for (i = 0; i < HIST_BATCH_BUCKETS; i++)
+				*to++ = pair->bucket[i][METRIC_LANE(m->id)];
+		}
+	}
+	for (i = 0, to = c->now.times; i < c->times; i++, to += TIME_WORDS)
+		memcpy(to, &c->time[i].sum, TIME_WORDS * sizeof(*to));
+
+	if (!plan_has(c->maps.plan, DOMAIN_FAULT))
+		return;
+	slots = shape_slots(SHAPE_FAULT);
+	for (slot = 0; slot < slots; slot++)
+		for (i = 0; i < KIND_MAX; i++)
+			*counter++ = c->time[c->element[METRIC_FAULT_LATENCY] + slot].kind[i];
+	slots = shape_slots(SHAPE_INSTALL);
+	for (slot = 0; slot < slots; slot++)
+		c->now.counters[c->base[METRIC_PTES_INSTALLED] + slot] =
+			c->now.batches[(c->base[METRIC_PTES_PER_HOLD] + slot) * BATCH_WORDS];
 }
 
 /*
@@ -163,6 +209,7 @@ int counts_read(struct counts *c, bool observing)
 	ret = read_all(c);
 	if (boosted)
 		sched_setscheduler(0, policy, &param);
+	take_apart(c);
 	return ret;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "data/err.h"
@@ -24,6 +25,28 @@ int mark_process(const struct marker *m, int pidfd, const struct task_mark *mark
 	free(state);
 	/* ENOENT: the number has no task any more (kernel/bpf/bpf_task_storage.c). */
 	return e == EEXIST ? 0 : e == ENOENT ? ESRCH : e;
+}
+
+int mark_self(const struct marker *m, int *pidfd, enum task_role role)
+{
+	const struct task_mark mark = { .role = role };
+	int e;
+
+	if (*pidfd < 0)
+		*pidfd = syscall(SYS_pidfd_open, getpid(), 0);
+	if (*pidfd < 0) {
+		err("session", "pidfd_open: %s", strerror(errno));
+		return -1;
+	}
+	e = mark_process(m, *pidfd, &mark);
+	if (e)
+		err("session", "cannot mark this process: %s", strerror(e));
+	return e ? -1 : 0;
+}
+
+void unmark_self(const struct marker *m, int pidfd)
+{
+	bpf_map_delete_elem(m->map, &pidfd);
 }
 
 /* Let the program visit the thread tid, or all tasks (0). Returns 0 or an errno. */

@@ -24,6 +24,13 @@ struct marker {
 int mark_process(const struct marker *m, int pidfd, const struct task_mark *mark);
 
 /*
+ * The same for this process; *pidfd is its own, opened if it is -1. 0, or -1 after an
+ * error line.
+ */
+int mark_self(const struct marker *m, int *pidfd, enum task_role role);
+void unmark_self(const struct marker *m, int pidfd);
+
+/*
  * Make targets of the tasks that were named by number: all threads of a process,
  * or one thread. Their later children follow by the fork event, which must be
  * attached. Who has exited meanwhile is left out. Returns 0, or -1 after an error

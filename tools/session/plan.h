@@ -84,9 +84,16 @@ struct plan_memory {
 };
 void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by);
 
-/* Where each metric's slot 0 is in its storage; those of other domains have none. */
+/*
+ * Where each metric's slot 0 is in what was read, counters and histograms
+ * apart; those of other domains have none.
+ */
 void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX],
 		  unsigned int *counters, unsigned int *batches, unsigned int *times);
+
+/* The same in the programs' maps, whose elements may hold two metrics (shared.h). */
+void plan_elements(const struct plan_options *opts, uint32_t base[METRIC_MAX],
+		   unsigned int *pairs, unsigned int *times);
 
 /* Is the running kernel locked down so far that programs may not read its memory? */
 bool plan_locked_down(void);

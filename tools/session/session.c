@@ -14,6 +14,7 @@
 #include "data/err.h"
 #include "fault.skel.h"
 #include "session/around.h"
+#include "session/calibrate.h"
 #include "session/counts.h"
 #include "session/lock_rows.h"
 #include "session/mark.h"
@@ -40,6 +41,7 @@ struct session {
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
+	uint64_t program_ps;		/* what a run of a program takes; 0: not known */
 	unsigned long around_bytes;	/* to be written back; 0: nothing to restore */
 };
 
@@ -124,10 +126,10 @@ static void configure(struct session *s)
 	struct fault__rodata *ro = s->skel->rodata;
 	const struct target *target = s->opts.target;
 	const struct plan *plan = s->plan;
-	unsigned int counters, batches, times;
+	unsigned int pairs, times;
 	uint32_t base[METRIC_MAX] = { 0 };
 
-	plan_storage(&plan->opts, base, &counters, &batches, &times);
+	plan_elements(&plan->opts, base, &pairs, &times);
 	memcpy((void *)ro->metric_base, base, sizeof(base));
 	shape_fill_slots((uint16_t *)ro->slot_of);
 	memcpy((void *)ro->known_ops, plan->known_ops, sizeof(plan->known_ops));
@@ -160,7 +162,7 @@ static void configure(struct session *s)
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
 
-	bpf_map__set_max_entries(s->skel->maps.batches, batches ?: 1);	/* locks have none */
+	bpf_map__set_max_entries(s->skel->maps.batches, pairs ?: 1);	/* locks have none */
 	bpf_map__set_max_entries(s->skel->maps.times, times);
 }
 
@@ -311,6 +313,8 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 {
 	struct session *s = calloc(1, sizeof(*s));
 	unsigned long around = 0;
+	struct marker m;
+	uint64_t bare;
 
 	if (!s) {
 		err("session", "out of memory");
@@ -338,12 +342,16 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	}
 	if (interrupted(s))
 		goto fail;
+	bare = calibrate_fault();
 	if (load(s) || attach_all(s)) {
 		*refused = plan->opts.quick && !interrupted(s);
 		goto fail;
 	}
 	if (open_counts(s))
 		goto fail;
+	m = marker(s);
+	s->program_ps = calibrate_program(plan, &m, &s->pidfd, &s->skel->bss->observing,
+					  observe_all(s), bare);
 	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off()))
 		goto fail;
 	s->around_bytes = around;
@@ -432,27 +440,14 @@ void session_observe(struct session *s, bool on)
 
 int session_adopt(struct session *s, bool on)
 {
-	const struct task_mark parent = { .role = ROLE_PARENT };
 	struct marker m = marker(s);
-	int e;
 
 	if (observe_all(s))
 		return 0;
-	if (s->pidfd < 0) {
-		s->pidfd = syscall(SYS_pidfd_open, getpid(), 0);
-		if (s->pidfd < 0) {
-			err("session", "pidfd_open: %s", strerror(errno));
-			return -1;
-		}
-	}
-	if (!on) {
-		bpf_map_delete_elem(m.map, &s->pidfd);
-		return 0;
-	}
-	e = mark_process(&m, s->pidfd, &parent);
-	if (e)
-		err("session", "cannot mark this process: %s", strerror(e));
-	return e ? -1 : 0;
+	if (on)
+		return mark_self(&m, &s->pidfd, ROLE_PARENT);
+	unmark_self(&m, s->pidfd);
+	return 0;
 }
 
 /* bpf_link_info of a perf event, as far as needed: since 6.7 it tells misses. */
@@ -577,6 +572,8 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 	t->map_full = counts_trust(s->counts, TRUST_MAP_FULL) +
 		      counts_trust(s->counts, TRUST_BY_FULL);
 	t->lost = counts_trust(s->counts, TRUST_LOST);
+	t->program_ps = s->program_ps;
+	t->program_least = observe_all(s);
 	return 0;
 
 no_memory:

@@ -26,16 +26,36 @@ void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX],
 	*batches = next[KIND_BATCH];
 }
 
+void plan_elements(const struct plan_options *opts, uint32_t base[METRIC_MAX],
+		   unsigned int *pairs, unsigned int *times)
+{
+	unsigned int counters, batches;
+	size_t i;
+
+	plan_storage(opts, base, &counters, &batches, times);
+	*pairs = 0;
+	for (i = 0; i < METRIC_MAX; i++) {
+		if (metrics[i].kind != KIND_BATCH || METRIC_LANE(i) ||
+		    !plan_has(opts, metrics[i].domain))
+			continue;
+		base[i] = *pairs;
+		*pairs += shape_slots(metrics[i].shape);
+	}
+	base[METRIC_PTES_PER_FAULT] = base[METRIC_PTES_PER_HOLD];
+}
+
 void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by)
 {
-	uint32_t base[METRIC_MAX];
 	int cpus = libbpf_num_possible_cpus();
+	uint32_t base[METRIC_MAX];
+	unsigned int pairs;
 
 	plan_storage(opts, base, &mem->counters, &mem->batches, &mem->times);
+	plan_elements(opts, base, &pairs, &mem->times);
 	mem->cpus = cpus > 0 ? cpus : 1;
 	mem->per_cpu = COUNTERS_MAX * sizeof(uint64_t) +
-		       mem->batches * sizeof(struct hist_batch) +
-		       mem->times * sizeof(struct hist_time) +
+		       pairs * sizeof(struct batch_pair) +
+		       mem->times * sizeof(struct time_kinds) +
 		       (by ? BY_SLOTS : 1) * sizeof(struct by_counts);
 	mem->total = mem->per_cpu * mem->cpus;
 }

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+# time-limit: 7200
+"""What observing costs: instructions and time that each way to observe adds to an event.
+
+Instructions come from a boot with --icount, the lowest of the repeats, which is the one
+without a timer tick; times from boots with two virtual CPUs. All columns of a table are
+of the same boot. make cost writes docs/results/cost.md; --reduced is what the tests of
+each day can afford.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TREE = os.environ.get("MMSCOPE_TREE") or os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BINARY = os.environ.get("MMSCOPE") or os.path.join(TREE, "build/mmscope")
+KERNEL = "7.2"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+# Column, its heading, the program it needs in the guest.
+COLUMNS = (("untraced", "untraced", None), ("empty", "empty programs", None),
+           ("default", "`mmscope fault`", None), ("exact", "`--exact`", None),
+           ("other", "not a target", None), ("all", "`-a`", None),
+           ("funclatency", "`funclatency`", "funclatency"),
+           ("bpftrace", "bpftrace, latency", "bpftrace"),
+           ("bpftrace-ptes", "bpftrace, latency and PTEs", "bpftrace"))
+# Workload, what an event is, events in a repeat, what of a repeat is measured.
+WORKLOADS = (("anon", "anonymous fault, 4 KiB", 256, "touch_ns"),
+             ("mthp", "anonymous fault, 64 KiB", 64, "touch_ns"),
+             ("thp", "anonymous fault, 2 MiB", 8, "touch_ns"),
+             ("file", "fault-around of 16 pages", 64, "touch_ns"),
+             ("arraymap", "page of a BPF array, mapped at mmap", 256, "mmap_ns"))
+
+# What must hold: name, workload, column, against, at most this part of what it adds.
+TARGETS = (("default at most funclatency", "anon", "default", "funclatency", 1.0),
+           ("default at most 0.4 of bpftrace with PTEs", "anon", "default", "bpftrace-ptes", 0.4),
+           ("not a target at most 1.5 of empty programs", "anon", "other", "empty", 1.5),
+           ("-a as default", "anon", "all", "default", 1.05),
+           ("default at most 2.7 of empty programs", "anon", "default", "empty", 2.7),
+           ("fault-around: not a target at most 1.5 of empty programs", "file", "other", "empty",
+            1.5))
+
+
+def guest(script, args, programs=(), vm=()):
+    """The lines that a script of tests/vm/lib prints in a guest."""
+    with tempfile.TemporaryDirectory() as tmp:
+        subprocess.run(["cc", "-static", "-O1", "-pthread", "-o", f"{tmp}/empty",
+                        f"{TREE}/tests/vm/lib/empty.c", "-lbpf", "-lelf", "-lz"], check=True)
+        argv = [BINARY, "vm", "--kernel", KERNEL, "--timeout", "3000", "--memory", "2G",
+                "--copy", f"{tmp}/empty:/usr/bin/empty",
+                "--copy", f"{TREE}/tests/vm/lib/{script}:/root/{script}", *vm]
+        for program in programs:
+            argv += ["--copy", shutil.which(program, path=PATH)]
+        p = subprocess.run(argv + ["--", "sh", "-c", f"exec sh /root/{script} {args}"],
+                           cwd=TREE, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                           check=False)
+    out = p.stdout.splitlines()
+    for line in out:
+        if line.startswith("#"):
+            print(line)
+    if p.returncode or not out:
+        raise RuntimeError(f"{KERNEL}: status {p.returncode}: {p.stderr.strip()[-500:]}")
+    return out
+
+
+def points():
+    """Where mmscope attaches by default, as the program of empty programs wants it."""
+    p = subprocess.run([BINARY, "probes", "--kernel", KERNEL], cwd=TREE, text=True,
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    table = p.stdout[:p.stdout.index("\nzap of windows ")]
+    return [word for how, symbols in re.findall(r"  (fentry|fexit) +(\w+(?:, \w+)*)", table)
+            for symbol in symbols.split(", ") for word in (how, symbol)]
+
+
+def boot(columns, workloads, repeats, icount):
+    """One guest: {(column, workload): [time of each repeat]}, the kernel's name."""
+    vm = ["--env", f"WORKLOADS={' '.join(workloads)}", "--env", f"SETTLE={20 if icount else 30}",
+          "--env", f"POINTS={' '.join(points())}"]
+    out = guest("cost_guest.sh", f"{repeats} {' '.join(columns)}",
+                sorted({p for c, _, p in COLUMNS if p and c in columns}),
+                vm + (["--icount"] if icount else []))
+    found = {}
+    for line in out[1:]:
+        if line.startswith("cost "):
+            _, column, workload, text = line.split(" ", 3)
+            part = next(w[3] for w in WORKLOADS if w[0] == workload)
+            found[column, workload] = json.loads(text)[part]
+    return found, out[0]
+
+
+def added(found, how):
+    """{(column, workload): what is added to an event}; of untraced all that it takes."""
+    events = {w: n for w, _, n, _ in WORKLOADS}
+    cost = {key: how(laps) / events[key[1]] for key, laps in found.items()}
+    return {(c, w): value - (cost["untraced", w] if c != "untraced" else 0)
+            for (c, w), value in cost.items()}
+
+
+def judge(cost):
+    """(name, met or None for not measured, what was found)"""
+    for name, workload, column, against, most in TARGETS:
+        a, b = cost.get((column, workload)), cost.get((against, workload))
+        if a is None or b is None:
+            yield name, None, "not measured"
+        else:
+            yield name, a <= most * b, f"{a:.0f} of {b:.0f}: {a / b:.2f}"
+
+
+def table(cost, columns, workloads, form):
+    names = {c: name for c, name, _ in COLUMNS}
+    lines = ["| event | " + " | ".join(names[c] for c in columns) + " |",
+             "|---" * (len(columns) + 1) + "|"]
+    for workload, name, _, _ in WORKLOADS:
+        if workload in workloads:
+            row = [form(c, workload, cost) for c in columns]
+            lines.append(f"| {name} | " + " | ".join(row) + " |")
+    return lines
+
+
+def instructions(column, workload, cost):
+    value = cost.get((column, workload))
+    return "-" if value is None else f"{value:.0f}" if column == "untraced" else f"{value:+.0f}"
+
+
+def slowdown(column, workload, cost):
+    value, base = cost.get((column, workload)), cost["untraced", workload]
+    if value is None:
+        return "-"
+    return f"{value / 1e3:.1f} us" if column == "untraced" else f"{100 * value / base:+.0f} %"
+
+
+# What grows: its name in the guest, what it is here.
+GROWTH = (("threads", "threads that fault"), ("faults", "faults in a run"),
+          ("tasks", "tasks that are targets"))
+POSSIBLE = (2, 8, 32)       # CPUs
+
+
+def growth():
+    """Lines of the tables of what cost, memory and starting grow with."""
+    cells = {}
+    for line in guest("growth_guest.sh", "cost", vm=["--icount"]):
+        words = line.split()
+        if len(words) == 5 and words[0] == "growth":
+            cells.setdefault(words[1], []).append((words[2], int(words[3]), int(words[4])))
+    out = ["## What it grows with", "", "Instructions that the default adds to an anonymous fault.",
+           "", "| of | number | untraced | added |", "|---|---|---|---|"]
+    for key, name in GROWTH:
+        out += [f"| {name} | {n} | {bare} | {seen - bare:+d} |"
+                for n, bare, seen in cells.get(key, [])]
+    out += ["", "Memory, and seconds to start and to end (two emulated CPUs, of the possible ones; "
+            "starting", "holds the emulated reading of BTF and verifying of programs):", "",
+            "| possible CPUs | maps, KiB | tracer, KiB | start | end | 5,000 threads by `-p` |",
+            "|---|---|---|---|---|---|"]
+    for cpus in POSSIBLE:
+        start, end, memory, marking = [], [], ("-", "-"), "-"
+        for line in guest("growth_guest.sh", "size", vm=["--cpus", f"2,max={cpus}"]):
+            words = line.split()
+            if words[:2] == ["growth", "start"]:
+                a, b, c = map(float, words[3:6])
+                start.append(b - a)
+                end.append(c - b)
+            elif words[:2] == ["growth", "memory"]:
+                memory = words[2:4]
+            elif words[:2] == ["growth", "marking"]:
+                marking = f"{float(words[4]) - float(words[3]):.2f}"
+        out.append(f"| {cpus} | {memory[0]} | {memory[1]} | {min(start):.2f} | {min(end):.2f} | "
+                   f"{marking} |")
+    return out
+
+
+VERDICT = {True: "pass", False: "miss", None: "not measured"}
+
+
+def document(args, cost, times, grown, name):
+    command = "make cost" if times else "tests/long/cost.py --no-times"
+    versions = []
+    for program in sorted({p for _, _, p in COLUMNS if p}):
+        path = shutil.which(program, path=PATH)
+        if path:
+            p = subprocess.run(["dpkg-query", "-S", os.path.realpath(path)], text=True,
+                               capture_output=True, check=False)
+            package = p.stdout.split(":")[0]
+            p = subprocess.run(["dpkg-query", "-W", package], text=True, capture_output=True,
+                               check=False)
+            versions.append(f"`{program}` of " + " ".join(p.stdout.split()))
+    out = ["<!-- SPDX-License-Identifier: GPL-2.0-only -->", "# What observing costs", "",
+           f"{time.strftime('%Y-%m-%d')}, `{command}`,",
+           f"kernel {name}; {'; '.join(versions)}.", "",
+           "## Instructions", "",
+           "Of an event without anything attached, and what each way to observe adds to it, in",
+           f"one guest of an emulator that counts them (`--icount`): the lowest of {args.repeats} "
+           "repeats.", "They are no times: an atomic addition is one of them, and so is a cache "
+           "miss. Empty", "programs return at once; they are attached where mmscope attaches by "
+           "default.", ""]
+    out += table(cost, args.columns, args.workloads, instructions)
+    out += ["", "## Targets", "", "| target | found | |", "|---|---|---|"]
+    out += [f"| {n} | {found} | {VERDICT[met]} |" for n, met, found in judge(cost)]
+    if times:
+        out += ["", "## Times", "", f"The same events with two virtual CPUs, the median of "
+                f"{args.repeats} repeats. For screening", "only: an emulator's times are not those "
+                f"of a machine, and this one had other work", f"(load {os.getloadavg()[2]:.0f} on "
+                f"{os.cpu_count()} CPUs).", ""]
+        out += table(times, args.columns, args.workloads, slowdown)
+    out += [""] + grown if grown else []
+    return "\n".join(out) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reduced", action="store_true", help="what decides, and no times")
+    parser.add_argument("--output", metavar="FILE", help="write the tables there")
+    parser.add_argument("--repeats", type=int, help="of each cell")
+    parser.add_argument("--no-times", action="store_true", help="only instructions")
+    args = parser.parse_args()
+    args.repeats = args.repeats or (8 if args.reduced else 12)
+    args.workloads = ["anon", "file"] if args.reduced else [w[0] for w in WORKLOADS]
+    here = [c for c, _, p in COLUMNS
+            if not p or shutil.which(p, path=PATH)]
+    args.columns = [c for c in here if not args.reduced or
+                    c in ("untraced", "empty", "default", "other", "funclatency")]
+    found, name = boot(args.columns, args.workloads, args.repeats, True)
+    cost = added(found, min)
+    times = grown = None
+    if not args.reduced and not args.no_times:
+        times = added(boot(args.columns, args.workloads, args.repeats, False)[0],
+                      statistics.median)
+        grown = growth()
+    for line in table(cost, args.columns, args.workloads, instructions):
+        print("# " + line)
+    count = failed = 0
+    for target, met, what in judge(cost):
+        count += 1
+        failed += met is False
+        print(f"{'not ok' if met is False else 'ok'} {count} - {target}"
+              + (f" # SKIP {what}" if met is None else ""))
+        print(f"# {what}")
+    print(f"1..{count}")
+    if args.output:
+        with open(args.output, "w", encoding="utf-8") as f:
+            f.write(document(args, cost, times, grown, name))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RuntimeError as e:
+        print(f"Bail out! {e}")
+        sys.exit(1)

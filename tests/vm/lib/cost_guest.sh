@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# cost_guest.sh REPEATS COLUMN...: in a guest, print "cost COLUMN WORKLOAD JSON" of each
+# workload under each way to observe it; a tool that is not there or fails prints none.
+# WORKLOADS: which; POINTS: where the empty programs go; SETTLE: seconds for a tool to start.
+set -u
+
+repeats=$1
+shift
+
+one()
+{
+	column=$1 workload=$2 first=$3
+	shift 3
+	json=$("$@" $first --json -n "$repeats" 2>/tmp/error </dev/null) ||
+		echo "# $column $workload: $(tail -n 1 /tmp/error)"
+	[ -z "$json" ] || echo "cost $column $workload $json"
+}
+
+# each COLUMN PREFIX...: all workloads, started behind PREFIX
+each()
+{
+	column=$1
+	shift
+	for w in $WORKLOADS; do
+		case $w in
+		anon) one "$column" anon "--size 1M" "$@" mmscope bench touch ;;
+		mthp) one "$column" mthp "--size 4M --thp 64K" "$@" mmscope bench touch ;;
+		thp) one "$column" thp "--size 16M --thp 2M" "$@" mmscope bench touch ;;
+		file) one "$column" file "--size 4M -b file --touch read" "$@" \
+			mmscope bench touch ;;
+		arraymap) one "$column" arraymap "--size 1M --touch none --populate" "$@" \
+			mmscope bench arraymap ;;
+		esac
+	done
+}
+
+# during COLUMN TOOL...: while a tool runs that was started before
+during()
+{
+	column=$1
+	shift
+	"$@" >/tmp/tool 2>&1 </dev/null &
+	tool=$!
+	sleep "$SETTLE"
+	if kill -0 "$tool" 2>/dev/null; then
+		each "$column"
+	else
+		echo "# $column: $(tail -n 1 /tmp/tool)"
+	fi
+	kill -INT "$tool" 2>/dev/null
+	wait "$tool"
+}
+
+latency='kfunc:handle_mm_fault { @start[tid] = nsecs; }'
+latency_end='kretfunc:handle_mm_fault /@start[tid]/ {
+	@latency = hist(nsecs - @start[tid]); delete(@start[tid]);'
+ptes='kfunc:handle_mm_fault { @n[tid] = (uint64)0; }
+	kfunc:folio_add_new_anon_rmap /@start[tid]/ { @n[tid]++; }
+	kfunc:set_pte_range /@start[tid]/ { @n[tid] += args->nr; }'
+
+sleep 100000 &
+idle=$!
+uname -r
+for c; do
+	case $c in
+	untraced) each "$c" ;;
+	empty)
+		# shellcheck disable=SC2086 # a list of words
+		each "$c" empty $POINTS --
+		;;
+	default) each "$c" mmscope fault -o /dev/null -- ;;
+	exact) each "$c" mmscope fault --exact -o /dev/null -- ;;
+	other) during "$c" mmscope fault -p "$idle" -o /dev/null ;;
+	all) during "$c" mmscope fault -a -o /dev/null ;;
+	funclatency) during "$c" funclatency handle_mm_fault ;;
+	bpftrace) during "$c" bpftrace -e "$latency $latency_end }" ;;
+	bpftrace-ptes) during "$c" bpftrace -e "$latency $ptes $latency_end
+			@ptes = hist(@n[tid]); delete(@n[tid]); }" ;;
+	esac
+done
+kill "$idle"
