@@ -323,7 +323,7 @@ def recorded():
         other.do("t500")
         # The first run is over, the second under way; in between nothing is seen.
         time.sleep(4)
-        target.kill()
+        truth += target.kill()
         other.kill()
         status, out, err = end(p)
         runs = load()["runs"]
