@@ -365,7 +365,7 @@ static void collect_symbols(struct planner *p)
 	char *save, *s;
 
 	for (e = 0; e < EVENT_MAX; e++) {
-		if (events[e].point > POINT_EXIT)
+		if (events[e].point > POINT_EXIT || !of_domains(p, &events[e]))
 			continue;
 		snprintf(p->text[e], sizeof(p->text[e]), "%s", events[e].symbols);
 		for (s = strtok_r(p->text[e], ",", &save); s; s = strtok_r(NULL, ",", &save)) {
@@ -377,6 +377,8 @@ static void collect_symbols(struct planner *p)
 	}
 	for (i = 0; i < OPS_KNOWN; i++)
 		p->sym[p->syms++].name = ops_table[i].symbol;
+	if (!plan_has(p->opts, DOMAIN_LOCK))
+		return;
 	for (i = 0; i < MEMCG_LOCKS; i++)
 		p->sym[p->syms++].name = memcg_table[i];
 	p->sym[p->syms++].name = VMEMMAP;
@@ -393,6 +395,8 @@ static void known_variables(struct planner *p)
 {
 	size_t i;
 
+	if (!plan_has(p->opts, DOMAIN_LOCK))
+		return;
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);
