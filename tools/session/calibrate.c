@@ -7,8 +7,8 @@
 #include "data/cost.h"
 #include "session/calibrate.h"
 
-#define PAGES	64
-#define ROUNDS	8	/* 8 x 64 faults: less than a millisecond, and the least counts */
+#define PAGES	32
+#define ROUNDS	24	/* short ones, of which the least counts: some are not disturbed */
 
 static uint64_t now_ns(void)
 {
