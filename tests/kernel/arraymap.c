@@ -20,7 +20,8 @@ enum behaviour behaviour;
 
 static const char *const behaviours[] = { "eager", "fault", "window", "ramp" };
 static const struct test *const tables[] = { touch_tests, bits_tests, vma_tests, limit_tests,
-					     map_tests, process_tests };
+					     map_tests, process_tests, race_tests, writer_tests,
+					     poison_tests };
 #define TABLES (sizeof(tables) / sizeof(*tables))
 
 static int failures_seen;

@@ -2,7 +2,7 @@
 #ifndef TESTS_KERNEL_ARRAYMAP_H
 #define TESTS_KERNEL_ARRAYMAP_H
 
-#include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct test {
 
 /* One table a file, ended by an empty row. */
 extern const struct test touch_tests[], bits_tests[], vma_tests[], limit_tests[], map_tests[],
-	process_tests[];
+	process_tests[], race_tests[], writer_tests[], poison_tests[];
 
 /* A test runs in a process of its own. These print what is wrong; the test goes on. */
 void failed(const char *file, int line, const char *format, ...)
@@ -123,6 +123,8 @@ void touch_read(const char *p);
 void touch_write(char *p);
 /* 0, or the signal that reading or writing one byte raises. */
 int signal_of(char *p, bool write);
+/* What came with the last one. */
+extern siginfo_t signal_info;
 
 /*
  * The rule: which pages of a mapping a fault at `page` adds to those that are

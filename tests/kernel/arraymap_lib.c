@@ -3,7 +3,6 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,16 +267,19 @@ void touch_write(char *p)
 	__atomic_fetch_add(p, nothing, __ATOMIC_RELAXED);
 }
 
+siginfo_t signal_info;
+
 static sigjmp_buf back;
 
-static void caught(int number)
+static void caught(int number, siginfo_t *info, void *context)
 {
+	signal_info = *info;
 	siglongjmp(back, number);
 }
 
 int signal_of(char *p, bool write)
 {
-	struct sigaction action = { .sa_handler = caught }, bus, segv;
+	struct sigaction action = { .sa_sigaction = caught, .sa_flags = SA_SIGINFO }, bus, segv;
 	int number;
 
 	sigaction(SIGBUS, &action, &bus);
