@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arraymap.h"
 
 #define PAGES 64u
 #define RACES 400
+#define RACES_SECONDS 60	/* a kernel that checks itself takes 0.3 s for one */
+#define RACES_LEAST 96		/* each way to race, eight times and more */
 
 static struct {
 	char *volatile mem;
@@ -45,6 +48,7 @@ static void racing(void)
 	uint32_t i, n, expected[2] = { 0 }, window;
 	uint64_t pfn[PAGES];
 	pthread_t thread;
+	time_t end;
 	long before;
 	char *mem;
 	int fd = array_new(PAGES);
@@ -59,7 +63,8 @@ static void racing(void)
 	pthread_barrier_init(&race.start, NULL, 2);
 	pthread_barrier_init(&race.end, NULL, 2);
 	need(!pthread_create(&thread, NULL, racer, NULL));
-	for (i = 0; i < RACES; i++) {
+	end = time(NULL) + RACES_SECONDS;
+	for (i = 0; i < RACES && (i < RACES_LEAST || time(NULL) < end); i++) {
 		/* The same page, the same window, and windows that follow each other. */
 		race.page[0] = 16;
 		race.page[1] = 16 + (i % 3 == 0 ? 0 : i % 3 == 1 ? 7 : 16);

@@ -304,6 +304,17 @@ static void name_series(char *buf, size_t size)
 		n += snprintf(buf + n, size - n, "%s%s", i ? ", " : "", pin->series);
 }
 
+bool kernel_configured(const struct kernel *kernel, const char *line)
+{
+	char *data = kernel->config ? read_file(kernel->config, NULL) : NULL;
+	char *whole = text("\n%s\n", line);
+	bool is_set = data && strstr(data, whole);
+
+	free(data);
+	free(whole);
+	return is_set;
+}
+
 int kernel_get(const char *spec, const char *tree, struct kernel **kernel)
 {
 	char *cache, *release = NULL, series[256];

@@ -25,6 +25,8 @@ struct kernel {
  */
 int kernel_get(const char *spec, const char *tree, struct kernel **kernel);
 void kernel_put(struct kernel *kernel);
+/* Does its .config, if that is known, have a line like "CONFIG_KASAN=y"? */
+bool kernel_configured(const struct kernel *kernel, const char *line);
 
 /* One row of kernel/versions. */
 struct pin {
