@@ -8,7 +8,7 @@ many pairs are simulated with the variances of these boots (tests/unit/false_ala
 which `make check` runs with fewer).
 
 false_alarm.py --record: takes the boots anew (two hours on two CPUs), and keeps of them
-    what the study needs in tests/data/. An interrupted one goes on where it ended.
+    what the study needs in tests/data/study/. An interrupted one goes on where it ended.
 false_alarm.py --write: renews docs/results/false_alarm.md, too.
 """
 import datetime
@@ -61,7 +61,7 @@ def keep(directory, name):
     for number, run in enumerate(data["runs"]):
         run["start_ns"] = run["start_boot_ns"] = (number + 1) * 10**9
     data["machine"]["boot_id"] = data["runs"][0]["boot_id"]
-    with open(os.path.join(TREE, f"tests/data/{name}.json"), "w", encoding="utf-8") as f:
+    with open(os.path.join(TREE, f"tests/data/study/{name}.json"), "w", encoding="utf-8") as f:
         json.dump(data, f, separators=(",", ":"))
         f.write("\n")
 

@@ -3,10 +3,10 @@
  * time-limit: 240
  *
  * How often a comparison of one kernel with itself says "worse": random splits of
- * the boots that tests/data/false_alarm.json holds (one kernel, tests/long/
- * false_alarm.sh --record), and simulated pairs with the variances of those boots.
+ * the boots that tests/data/study/false_alarm.json holds (one kernel, tests/long/
+ * false_alarm.py --record), and simulated pairs with the variances of those boots.
  * And that a change is found in the same data. With an argument it prints the full
- * table as Markdown: tests/long/false_alarm.sh.
+ * table as Markdown: tests/long/false_alarm.py.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static void load(const char *name)
 	char path[4096];
 	size_t i;
 
-	snprintf(path, sizeof(path), "%s/tests/data/%s.json", tree ? tree : ".", name);
+	snprintf(path, sizeof(path), "%s/tests/data/study/%s.json", tree ? tree : ".", name);
 	whole = recording_read(path);
 	assert_non_null(whole);
 	of_boot = calloc(whole->runs, sizeof(*of_boot));
