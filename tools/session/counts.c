@@ -128,6 +128,23 @@ static unsigned int by_used(const struct counts *c)
 	return used < BY_OTHER ? used : BY_SLOTS;
 }
 
+int counts_forget_values(struct counts *c)
+{
+	uint32_t used = by_used(c), i;
+	struct by_key key;
+	int ret = 0;
+
+	while (!ret && !bpf_map_get_next_key(c->maps.by_slots, NULL, &key))
+		ret = bpf_map_delete_elem(c->maps.by_slots, &key);
+	memset(c->percpu, 0, c->cpus * BY_WORDS * sizeof(uint64_t));
+	for (i = 0; i < used && !ret; i++)
+		ret = bpf_map_update_elem(c->maps.by_counts, &i, c->percpu, BPF_ANY);
+	if (ret)
+		err("counts", "a map cannot be written: %s", strerror(errno));
+	__atomic_store_n(c->maps.by_used, 0, __ATOMIC_SEQ_CST);
+	return ret;
+}
+
 static int read_by(struct counts *c)
 {
 	struct by_key key, *prev = NULL;

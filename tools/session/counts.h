@@ -14,12 +14,15 @@ struct counts_maps {
 	int counters, batches, times;
 	enum label by;		/* the open label; none if it is not an open one */
 	int by_counts, by_slots;
-	const uint32_t *by_used;	/* slots in use, in memory shared with the programs */
+	uint32_t *by_used;	/* slots in use, in memory shared with the programs */
 	uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
 };
 
 struct counts *counts_new(const struct counts_maps *maps);	/* NULL after an error line */
 void counts_free(struct counts *c);
+
+/* The values of the open label so far get no row. 0, or -1 after an error line. */
+int counts_forget_values(struct counts *c);
 
 /* 0, or -1 after an error line. `observing`: programs may run meanwhile. */
 int counts_read(struct counts *c, bool observing);

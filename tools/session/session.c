@@ -352,7 +352,8 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	m = marker(s);
 	s->program_ps = calibrate_program(plan, &m, &s->pidfd, &s->skel->bss->observing,
 					  observe_all(s), bare);
-	if (choose_targets(s) || session_reset(s) || (opts->yield && around_off()))
+	if (counts_forget_values(s->counts) || choose_targets(s) || session_reset(s) ||
+	    (opts->yield && around_off()))
 		goto fail;
 	s->around_bytes = around;
 	return s;

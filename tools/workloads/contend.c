@@ -152,17 +152,34 @@ static void work_folio(struct arena *a, char *map, int fd, unsigned int share,
 	}
 }
 
-/* ---- i_mmap_rwsem: processes map and unmap the same file ---- */
+/*
+ * ---- i_mmap_rwsem: processes map and unmap a file; the first one has a page of it
+ * taken out of all mappings, for which the lock is held as long as there are many ----
+ */
+
+#define FILE_MAPPINGS	1024	/* of each process */
+
+static char *map_i_mmap(struct arena *a, int fd, unsigned int threads)
+{
+	unsigned int i;
+
+	for (i = 0; i < FILE_MAPPINGS; i++)
+		if (mmap(NULL, bench_page_size(), PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+			fail(a);
+	return NULL;
+}
 
 static void work_i_mmap(struct arena *a, char *map, int fd, unsigned int share,
 			unsigned int threads, _Atomic uint64_t *ops)
 {
 	size_t page = bench_page_size();
+	bool first = ops == &a->ops[0];
 
 	while (!a->stop) {
-		char *p = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+		char *p = first ? NULL : mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
 
-		if (p == MAP_FAILED || munmap(p, page))
+		if (first ? fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, page) :
+			    p == MAP_FAILED || munmap(p, page))
 			fail(a);
 		(*ops)++;
 	}
@@ -273,7 +290,7 @@ static const struct class classes[] = {
 	{ "page_table", 0, map_table, work_page_table },
 	{ "i_pages", 0, map_i_pages, work_i_pages },
 	{ "folio", 0, map_folio, work_folio },
-	{ "i_mmap_rwsem", 1, NULL, work_i_mmap },
+	{ "i_mmap_rwsem", 1, map_i_mmap, work_i_mmap },
 	{ "lru", 0, map_lru, work_lru },
 };
 
