@@ -11,6 +11,8 @@
 
 const volatile __u64 vmemmap_at;	/* addresses of variables of the kernel */
 const volatile __u64 page_offset_at;
+const volatile __u32 ptdesc_ptl;	/* where struct ptdesc has its lock */
+const volatile __u32 type_of_table, type_of_slab;	/* enum pagetype, since 6.12 */
 const volatile __u64 memcg_locks[MEMCG_LOCKS];
 const volatile __u32 lock_by = LABEL_MAX;	/* rows are of this open label, else of locks */
 
@@ -72,11 +74,7 @@ struct lruvec {
 };
 
 /* Before 6.5 part of struct page. */
-struct ptdesc {
-	struct spinlock ptl;
-	unsigned int __page_type;
-};
-
+/* `ptl`: before 6.6, when page tables had no struct ptdesc. */
 struct page___lock {
 	struct spinlock ptl;
 	unsigned long compound_head;
@@ -110,12 +108,6 @@ struct vm_area_struct___lock {
 };
 
 #pragma clang attribute pop
-
-/* The types of pages moved in nearly every release: asked for by name. */
-enum pagetype___lock {
-	PGTY_table = 242,
-	PGTY_slab = 245,
-};
 
 enum pageflags___lock {
 	PG_uptodate = 3,
@@ -198,12 +190,11 @@ static __always_inline bool is_table_lock(u64 lock)
 {
 	u64 page;
 
-	if (bpf_core_field_exists(((struct ptdesc *)0)->ptl)) {
-		page = lock - OFFSET(ptdesc, ptl);
+	if (!bpf_core_field_exists(((struct page___lock *)0)->ptl)) {
+		page = lock - ptdesc_ptl;
 		if (page & (PAGE_STRUCT - 1))
 			return false;
-		return bpf_core_enum_value_exists(enum pagetype___lock, PGTY_table) ?
-		       page_type(page) == bpf_core_enum_value(enum pagetype___lock, PGTY_table) :
+		return type_of_table ? page_type(page) == type_of_table :
 		       vmemmap_known() && lock - vmemmap_base < VMEMMAP_SPAN;
 	}
 	page = lock - OFFSET(page___lock, ptl);
@@ -228,8 +219,8 @@ static __always_inline u64 page_head(u64 page)
 
 static __always_inline bool is_slab(u64 page)
 {
-	if (bpf_core_enum_value_exists(enum pagetype___lock, PGTY_slab))
-		return page_type(page) == bpf_core_enum_value(enum pagetype___lock, PGTY_slab);
+	if (type_of_slab)
+		return page_type(page) == type_of_slab;
 	return bpf_core_enum_value_exists(enum pageflags___lock, PG_slab) &&
 	       word_at(page) & 1ULL << bpf_core_enum_value(enum pageflags___lock, PG_slab);
 }

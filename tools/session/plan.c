@@ -105,8 +105,12 @@ static unsigned int func_params(const struct btf *btf, int func)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
 }
 
-/* The type of a member, also within unnamed members; 0: there is none. */
-static int btf_member_type(const struct btf *btf, int id, const char *member, int len)
+/*
+ * The type of a member, also within unnamed members; 0: there is none. *offset: the
+ * bytes before it are added.
+ */
+static int btf_member_type(const struct btf *btf, int id, const char *member, int len,
+			   uint32_t *offset)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
 	const struct btf_member *m;
@@ -121,10 +125,13 @@ static int btf_member_type(const struct btf *btf, int id, const char *member, in
 		const char *name = btf__name_by_offset(btf, m->name_off);
 
 		if ((int)strlen(name) == len && !memcmp(name, member, len))
-			return m->type;
-		type = *name ? 0 : btf_member_type(btf, m->type, member, len);
-		if (type)
-			return type;
+			type = m->type;
+		else
+			type = *name ? 0 : btf_member_type(btf, m->type, member, len, offset);
+		if (!type)
+			continue;
+		*offset += btf_member_bit_offset(t, i) / 8;
+		return type;
 	}
 	return 0;
 }
@@ -133,6 +140,7 @@ static int btf_member_type(const struct btf *btf, int id, const char *member, in
 static bool kernel_has(const struct planner *p, const char *what)
 {
 	int len = strcspn(what, ".("), id;
+	uint32_t offset;
 	char name[64];
 
 	if (!*what)
@@ -144,7 +152,7 @@ static bool kernel_has(const struct planner *p, const char *what)
 	while (id > 0 && what[len]) {
 		what += len + 1;
 		len = strcspn(what, ".");
-		id = btf_member_type(p->btf, id, what, len);
+		id = btf_member_type(p->btf, id, what, len, &offset);
 	}
 	return id > 0;
 }
@@ -391,12 +399,28 @@ static uint64_t address_of(struct planner *p, const char *name)
 	return ksym_get(p->sym, p->syms, name)->address;
 }
 
+/* The value of an enum's name; 0: not known. */
+static uint32_t value_of(const struct planner *p, const char *type, const char *name)
+{
+	int id = names_find(p->names, type, BTF_KIND_ENUM), i;
+	const struct btf_type *t = btf__type_by_id(p->btf, id);
+
+	for (i = 0; id && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(p->btf, btf_enum(t)[i].name_off), name))
+			return btf_enum(t)[i].val;
+	return 0;
+}
+
 static void known_variables(struct planner *p)
 {
 	size_t i;
 
 	if (!plan_has(p->opts, DOMAIN_LOCK))
 		return;
+	btf_member_type(p->btf, names_find(p->names, "ptdesc", BTF_KIND_STRUCT), "ptl", 3,
+			&p->plan->ptdesc_ptl);
+	p->plan->type_of_table = value_of(p, "pagetype", "PGTY_table");
+	p->plan->type_of_slab = value_of(p, "pagetype", "PGTY_slab");
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);

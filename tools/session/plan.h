@@ -52,6 +52,9 @@ struct plan {
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
 	uint64_t vmemmap_at, page_offset_at;	/* of variables; 0: not known */
 	uint64_t folio_wait_at;			/* of a function */
+	/* Of types that 6.1 lacks: a program that asks for one makes libbpf look into all
+	 * modules, which needs CAP_SYS_ADMIN. 0: not known. */
+	uint32_t ptdesc_ptl, type_of_table, type_of_slab;
 	uint64_t memcg_locks[MEMCG_LOCKS];
 };
 

@@ -182,6 +182,9 @@ static void configure_locks(struct session *s)
 	ro->fault_parts = plan_has(&plan->opts, DOMAIN_FAULT);
 	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
 			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
+	ro->ptdesc_ptl = plan->ptdesc_ptl;
+	ro->type_of_table = plan->type_of_table;
+	ro->type_of_slab = plan->type_of_slab;
 	ro->vmemmap_at = plan->vmemmap_at;
 	ro->page_offset_at = plan->page_offset_at;
 	ro->folio_wait_at = plan->folio_wait_at;
