@@ -343,10 +343,8 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 		s->skel->rodata->yield_pages = around / sysconf(_SC_PAGESIZE);
 		bpf_map__set_max_entries(s->skel->maps.yield_tables, YIELD_TABLES);
 	}
-	if (interrupted(s))
-		goto fail;
-	bare = calibrate_fault();
-	if (load(s) || attach_all(s)) {
+	bare = interrupted(s) ? 0 : calibrate_fault();
+	if (interrupted(s) || load(s) || attach_all(s)) {
 		*refused = plan->opts.quick && !interrupted(s);
 		goto fail;
 	}
