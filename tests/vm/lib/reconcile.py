@@ -140,8 +140,12 @@ def holds(case, old):
         wrong.append(f"removed: {counted}, not {total} of {BACKINGS[case.name]}")
     if huge != HUGE.get(case.name, 0):
         wrong.append(f"{huge} huge pages removed")
-    if case.name in HOLDS and sizes != HOLDS[case.name]:
-        wrong.append(f"removed per hold: {sizes}, not {HOLDS[case.name]}")
+    # A hold ends early where another task shall run, which then does (zap_pte_range()).
+    more = sum(sizes.values()) - sum(HOLDS.get(case.name, sizes).values())
+    if case.name in HOLDS and sizes != HOLDS[case.name] and \
+            not 0 < more <= case.bench["switches"]:
+        wrong.append(f"removed per hold: {sizes}, not {HOLDS[case.name]}; "
+                     f"{case.bench['switches']} times another task ran")
     if sum(size * n for size, n in sizes.items()) != total:
         wrong.append(f"holds {sizes} do not add up to {total}")
     # More pages than one gather takes: 24 tables in more than 24 holds.

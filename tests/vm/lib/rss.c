@@ -9,6 +9,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -510,6 +511,7 @@ static const struct {
 int main(int argc, char **argv)
 {
 	const char *fds = getenv("MMSCOPE_CONTROL_FD");
+	struct rusage usage;
 	size_t i;
 
 	if (argc == 2 && !strcmp(argv[1], "nothing"))
@@ -522,9 +524,10 @@ int main(int argc, char **argv)
 		if (argc != 2 || strcmp(argv[1], cases[i].name))
 			continue;
 		cases[i].run();
+		getrusage(RUSAGE_SELF, &usage);
 		printf("{\"bench\": \"%s\", \"before\": %ld, \"after\": %ld, \"expect\": %ld, "
-		       "\"calls\": %ld, \"skip\": \"%s\"}\n", cases[i].name, before, after,
-		       expect, extra, skip ?: "");
+		       "\"calls\": %ld, \"switches\": %ld, \"skip\": \"%s\"}\n", cases[i].name,
+		       before, after, expect, extra, usage.ru_nivcsw, skip ?: "");
 		return 0;
 	}
 	fprintf(stderr, "rss: no such case\n");
