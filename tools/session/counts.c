@@ -4,10 +4,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "data/err.h"
@@ -220,6 +222,9 @@ int counts_read(struct counts *c, bool observing)
 	int policy = sched_getscheduler(0), ret;
 	bool boosted;
 
+	/* Programs are readers of RCU: those that had begun before it was switched off end. */
+	if (!observing)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	boosted = observing && policy >= 0 && policy != SCHED_FIFO && policy != SCHED_RR &&
 		  policy != SCHED_DEADLINE && !sched_getparam(0, &param) &&
 		  !sched_setscheduler(0, SCHED_FIFO, &fifo);
