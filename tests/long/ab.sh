@@ -8,24 +8,8 @@
 set -u
 
 mmscope=${MMSCOPE:?}
-out=${TMPDIR:?}/out
-n=0
-bad=0
-
-# check NAME COMMAND...
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		tail -n 40 "$out" | sed 's/^/# /'
-	fi
-}
+# shellcheck source=tests/vm/lib/tap.sh
+. "${MMSCOPE_TREE:?}/tests/vm/lib/tap.sh"
 
 # diff STATUS BASE NEW [OPTIONS]
 diff()
@@ -75,5 +59,4 @@ check 'mapping takes more time' row mmap_ns worse
 check 'touching takes less' row touch_ns better
 check '7.2 against itself is held' diff 0 "$old" "$old"
 check 'as is 7.3' diff 0 "$new" "$new"
-echo "1..$n"
-exit $bad
+finish

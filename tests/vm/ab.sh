@@ -10,24 +10,8 @@
 set -u
 
 mmscope=${MMSCOPE:?}
-out=${TMPDIR:?}/out
-n=0
-bad=0
-
-# check NAME COMMAND...
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		tail -n 60 "$out" | sed 's/^/# /'
-	fi
-}
+# shellcheck source=tests/vm/lib/tap.sh
+. "${MMSCOPE_TREE:?}/tests/vm/lib/tap.sh"
 
 # ab STATUS DIR A B BOOTS OPTIONS...
 ab()
@@ -103,5 +87,4 @@ check 'swapped, it is worse' diff 1 "$new" "$old"
 check 'in its PTEs for each hold' row ptes_per_hold worse
 check 'the same PTEs' row ptes_installed same
 check 'and no refusals' absent fault_refused
-echo "1..$n"
-exit $bad
+finish
