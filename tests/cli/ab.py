@@ -11,20 +11,11 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import time
 
+from tap import finish, result
+
 MMSCOPE, TMP = os.environ["MMSCOPE"], os.environ["TMPDIR"]
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += problem is not None
-    for line in str(problem).splitlines() if problem is not None else ():
-        print("# " + line)
-    print(f"{'not ' if problem is not None else ''}ok {count} - {name}", flush=True)
 
 
 def place(name):
@@ -193,5 +184,4 @@ def resume():
 
 usage()
 resume()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

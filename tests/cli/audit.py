@@ -5,23 +5,13 @@ import json
 import os
 import re
 import subprocess
-import sys
+
+from tap import finish, result
 
 MMSCOPE = os.environ["MMSCOPE"]
 REASONS = (r"no permission: .*", "lockdown forbids reading memory", r"no BTF: .*",
            r"addresses of symbols are hidden: .*", r"no symbols of data: .*", r"no symbols: .*",
            r"the program that reads memory does not load: .*")
-
-count = failures = 0
-
-
-def result(name, problem=None, skip=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}" + (f" # SKIP {skip}" if skip else ""))
-    if problem:
-        print("# " + str(problem)[-1500:].replace("\n", "\n# "))
 
 
 def audit(*args, **kwargs):
@@ -62,5 +52,4 @@ else:
 p = audit("--help")
 result("help", None if p.returncode == 0 and p.stdout.startswith("Usage: mmscope audit ") and
        "--module" in p.stdout and not p.stderr else p.stdout + p.stderr)
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

@@ -10,10 +10,11 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+
+from tap import finish, result
 
 BINARY = os.environ["MMSCOPE"]
 EXACT = os.environ.get("MMSCOPE_STATIC", BINARY)
@@ -21,24 +22,6 @@ PAGE = os.sysconf("SC_PAGESIZE")
 THP = "/sys/kernel/mm/transparent_hugepage"
 REPEAT = 3
 DIRECTORY = tempfile.mkdtemp()
-
-count = 0
-failed = False
-
-
-def result(name, problem=None, skip=None):
-    global count, failed
-    count += 1
-    if skip:
-        print(f"ok {count} - {name} # SKIP {skip}")
-    elif problem:
-        failed = True
-        print(f"not ok {count} - {name}")
-        for line in str(problem).splitlines():
-            print(f"# {line}")
-    else:
-        print(f"ok {count} - {name}")
-    sys.stdout.flush()
 
 
 def bench(*args, binary=BINARY, **more):
@@ -575,5 +558,4 @@ try:
         test()
 finally:
     subprocess.run(["rm", "-rf", DIRECTORY], check=True)
-print(f"1..{count}")
-sys.exit(failed)
+finish()

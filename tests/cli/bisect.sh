@@ -5,20 +5,7 @@
 # the recording of a kernel: it finds the first bad one, steps over what cannot be
 # told, and stops where the expectations are wrong.
 set -u
-
-n=0
-bad=0
-result()
-{
-	n=$((n + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $n - $1"
-	else
-		bad=1
-		sed 's/^/# /' "$tmp/log"
-		echo "not ok $n - $1"
-	fi
-}
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 if ! command -v git >/dev/null; then
 	echo '1..0 # SKIP no git'
@@ -49,8 +36,8 @@ commit()
 # bisect EXPECT: from the first commit (good) to the last (bad).
 bisect()
 {
-	git -C "$tmp/repo" bisect start HEAD first >"$tmp/log" 2>&1
-	(cd "$tmp/repo" && git bisect run "$MMSCOPE" check "$1" run.json) >>"$tmp/log" 2>&1
+	git -C "$tmp/repo" bisect start HEAD first >"$out" 2>&1
+	(cd "$tmp/repo" && git bisect run "$MMSCOPE" check "$1" run.json) >>"$out" 2>&1
 	status=$?
 	found=$(git -C "$tmp/repo" show -s --format=%s refs/bisect/bad 2>/dev/null)
 	git -C "$tmp/repo" bisect reset >/dev/null 2>&1
@@ -73,35 +60,34 @@ echo 'fault_completed{backing=bpf_array} <= 3000' >"$tmp/expect"
 repository good-1
 for case in good:0 bad:1 lost:125 broken:125; do
 	commit "alone" "${case%:*}"
-	"$MMSCOPE" check "$tmp/expect" "$tmp/repo/run.json" >"$tmp/log" 2>&1
+	"$MMSCOPE" check "$tmp/expect" "$tmp/repo/run.json" >"$out" 2>&1
 	[ $? = "${case#*:}" ]
-	result "${case%:*} is ${case#*:}" $?
+	result $? "${case%:*} is ${case#*:}"
 done
 echo 'fault_completed <=' >"$tmp/wrong"
-"$MMSCOPE" check "$tmp/wrong" "$tmp/repo/run.json" >"$tmp/log" 2>&1
+"$MMSCOPE" check "$tmp/wrong" "$tmp/repo/run.json" >"$out" 2>&1
 [ $? = 129 ]
-result 'malformed expectations are 129' $?
+result $? 'malformed expectations are 129'
 
 repository good-1 good-2 good-3 good-4 bad-5 bad-6 bad-7 bad-8
 bisect "$tmp/expect" && [ "$found" = bad-5 ]
-result 'the first bad commit is found' $?
+result $? 'the first bad commit is found'
 
 repository good-1 good-2 lost-3 broken-4 good-5 bad-6 lost-7 bad-8 bad-9
 bisect "$tmp/expect" && [ "$found" = bad-6 ]
-result 'what cannot be told is stepped over, and blames nobody' $?
+result $? 'what cannot be told is stepped over, and blames nobody'
 
 # The first bad one hides among those that cannot be told: said, not guessed.
 repository good-1 good-2 lost-3 broken-4 bad-5 bad-6
 bisect "$tmp/expect"
 status=$?
-[ $status != 0 ] && grep -q 'There are only .skip.ped commits left to test' "$tmp/log"
-result 'where only such are left, none is blamed' $?
+[ $status != 0 ] && grep -q 'There are only .skip.ped commits left to test' "$out"
+result $? 'where only such are left, none is blamed'
 
 repository good-1 good-2 good-3 good-4 bad-5 bad-6 bad-7 bad-8
 bisect "$tmp/wrong"
-[ $? != 0 ] && ! grep -q 'is the first bad commit' "$tmp/log" &&
-	grep -q 'line 1, column 19' "$tmp/log"
-result 'malformed expectations stop it at once' $?
+[ $? != 0 ] && ! grep -q 'is the first bad commit' "$out" &&
+	grep -q 'line 1, column 19' "$out"
+result $? 'malformed expectations stop it at once'
 
-echo "1..$n"
-exit $bad
+finish

@@ -3,24 +3,7 @@
 # Set-up and build where packages are missing, the product, what is installed.
 # shellcheck disable=SC2016,SC2317 # words for other shells; functions for check()
 set -u
-
-out=$TMPDIR/out
-n=0
-bad=0
-
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$out"
-	fi
-}
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 # run COMMAND...: its output is in $out, its status in $status; no descriptor leaks in.
 run()
@@ -93,5 +76,4 @@ fi
 run find "$TMPDIR/d" -type f
 check 'and nothing else' [ "$(wc -l <"$out")" = $(($(echo docs/*.1 | wc -w) + 1)) ]
 
-echo "1..$n"
-exit $bad
+finish

@@ -4,25 +4,14 @@
 import json
 import os
 import subprocess
-import sys
+
+from tap import finish, result
 
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 MMSCOPE = os.environ["MMSCOPE"]
 TMP = os.environ.get("TMPDIR", "/tmp")
 LAZY = os.path.join(TREE, "tests/golden/lazy.json")
 MISSES = os.path.join(TREE, "tests/golden/misses.json")
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-1500:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def check(*args, data=b"", **kwargs):
@@ -154,5 +143,4 @@ def streams():
 verdicts()
 not_a_verdict()
 streams()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

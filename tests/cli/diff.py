@@ -8,24 +8,14 @@ import os
 import random
 import re
 import subprocess
-import sys
+
+from tap import finish, result
 
 MMSCOPE = os.environ["MMSCOPE"]
 TMP = os.environ.get("TMPDIR", "/tmp")
 LARGEST = 2**63 - 1
 
 EVENTS = ["fault entry", "fault exit", "PTE install", "page-table lock", "fault-around"]
-
-count = failures = 0
-
-
-def result(name, problems):
-    global count, failures
-    count += 1
-    print(f"{'not ok' if problems else 'ok'} {count} - {name}")
-    for problem in problems[:12]:
-        print("# " + ascii(problem))
-    failures += bool(problems)
 
 
 def machine(**changes):
@@ -460,5 +450,4 @@ states()
 instructions()
 errors()
 hostile()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

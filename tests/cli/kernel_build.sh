@@ -4,26 +4,16 @@
 # kernel/build on a tiny source that behaves like kbuild: cache, series, errors, interruption.
 # shellcheck disable=SC2016,SC2317 # text for other programs; functions for check()
 set -u
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
-tree=$TMPDIR/tree src=$TMPDIR/linux out=$TMPDIR/out err=$TMPDIR/err
+tree=$TMPDIR/tree src=$TMPDIR/linux err=$TMPDIR/err
 MMSCOPE_CACHE=$TMPDIR/cache
 export MMSCOPE_CACHE MMSCOPE_KERNEL_SOURCE="$src"
-n=0
-bad=0
 
-check()
+explain()
 {
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$out" "$err"
-		tail -n 5 "$MMSCOPE_CACHE"/build/*.log | sed 's/^/# /'
-	fi
+	cat "$out" "$err"
+	tail -n 5 "$MMSCOPE_CACHE"/build/*.log
 }
 
 # build K: what it prints is in $out and $err, its status in $status.
@@ -351,5 +341,4 @@ cd / && "$TMPDIR/mmscope" vm --kernel vanilla -- true >"$out" 2>"$err" </dev/nul
 status=$?
 check 'outside of the tree' fails 'kernel vanilla: is built from .* source tree: go there, or name'
 
-echo "1..$n"
-exit $bad
+finish

@@ -4,7 +4,8 @@
 import json
 import os
 import subprocess
-import sys
+
+from tap import finish, result
 
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 MMSCOPE = os.environ["MMSCOPE"]
@@ -12,18 +13,6 @@ TMP = os.environ.get("TMPDIR", "/tmp")
 OUT = os.path.join(TMP, "out.json")
 RAN = os.path.join(TMP, "ran")
 CMD = ["--", "touch", RAN]
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-1500:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def record(*args):
@@ -124,5 +113,4 @@ def main():
 
 
 main()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

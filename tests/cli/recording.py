@@ -10,26 +10,17 @@ import json
 import os
 import re
 import subprocess
-import sys
+
+from tap import finish, result
 
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 MMSCOPE = os.environ["MMSCOPE"]
 LARGEST = 2**63 - 1
 
-count = failures = 0
 
 UNLABELLED = {"ptes_rss_unchanged", "rss_before", "rss_after", "rss_fork_copy", "rss_uffd_copy",
               "rss_khugepaged", "rss_swapoff", "rss_zapped", "rss_unmapped", "pages_moved",
               "pages_migrated", "munmap_latency", "exit_mmap_latency"}
-
-
-def result(name, problems):
-    global count, failures
-    count += 1
-    print(f"{'not ok' if problems else 'ok'} {count} - {name}")
-    for problem in problems[:10]:
-        print("# " + ascii(problem))
-    failures += bool(problems)
 
 
 def unique(pairs):
@@ -195,5 +186,4 @@ parser()
 golden()
 hostile()
 listing()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

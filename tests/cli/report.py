@@ -10,7 +10,8 @@ import json
 import os
 import resource
 import subprocess
-import sys
+
+from tap import finish, result
 
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 MMSCOPE = os.environ["MMSCOPE"]
@@ -20,18 +21,6 @@ GOLDEN = os.path.join(TREE, "tests/golden")
 # Bytes that are not UTF-8, and numbers beyond 2^63-1, are not kept as they are.
 NOT_AS_LIVE = ("hostile", "large", "runs")
 LIMIT_KIB, LIMIT_SECONDS = 200 * 1024, 5
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-1500:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def report(*args, data=None, **kwargs):
@@ -214,5 +203,4 @@ as_live()
 several()
 errors()
 large()
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

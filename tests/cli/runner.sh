@@ -3,31 +3,14 @@
 # The test runner itself: what it must count, and what it must not believe.
 # shellcheck disable=SC2016,SC2317 # text for other programs; functions for check()
 set -u
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 run=$MMSCOPE_TREE/tests/run
 tests=$TMPDIR/tests
-out=$TMPDIR/out
 build=$TMPDIR/build
 scratch=$TMPDIR/scratch
 mkdir "$scratch"
 export MMSCOPE_RUNNER_PID="$TMPDIR/pid"
-n=0
-bad=0
-
-# check NAME COMMAND...: one result line; what the runner printed explains a failure.
-check()
-{
-	name=$1
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$out"
-	fi
-}
 
 # suite [ARGS]: run the suites that $tests holds; $status and $out tell.
 suite()
@@ -316,5 +299,4 @@ check 'SIGINT stops the run with its status' [ "$status" = 130 ]
 check 'SIGINT ends the suites' gone
 check 'SIGINT leaves no file' [ -z "$(ls -A "$scratch")" ]
 
-echo "1..$n"
-exit $bad
+finish

@@ -8,12 +8,11 @@
 # Systems are kept in the cache; each run works on a copy.
 # shellcheck disable=SC2016,SC2317 # words for other shells; functions for check()
 set -u
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 tree=$MMSCOPE_TREE
 cache=${MMSCOPE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/mmscope}/chroot
 root=
-n=0
-bad=0
 
 skip_all()
 {
@@ -36,21 +35,6 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-
-# check NAME COMMAND...: one result line; a failure shows the end of $out.
-check()
-{
-	name="$release: $1"
-	shift
-	n=$((n + 1))
-	if "$@"; then
-		echo "ok $n - $name"
-	else
-		bad=1
-		echo "not ok $n - $name"
-		tail -n 15 "$out" | sed 's/^/# /'
-	fi
-}
 
 # inside COMMAND: by a shell in the chroot, in the source tree, as a user's would.
 inside()
@@ -87,56 +71,57 @@ try()
 	root=$TMPDIR/$release
 	path=/usr/sbin:/usr/bin:/sbin:/bin
 
-	check 'minimal system' base "$release"
+	check "$release: minimal system" base "$release"
 	[ -d "$cache/$release" ] || return
 	cp -a "$cache/$release" "$root" && mkdir "$root/src" &&
 		git -C "$tree" archive HEAD | tar -x -C "$root/src" &&
 		mount -t proc proc "$root/proc" &&
 		cp /etc/resolv.conf "$root/etc/resolv.conf"
-	check 'copied, with the committed files' [ -x "$root/src/tools/setup.sh" ]
+	check "$release: copied, with the committed files" [ -x "$root/src/tools/setup.sh" ]
 
-	check 'make can be installed' inside \
+	check "$release: make can be installed" inside \
 		'apt-get update && apt-get install -y --no-install-recommends make'
-	check 'make fails without the packages' inside '! make'
-	check 'and names them in one line' says '^mmscope: missing packages: gcc .*libbpf-dev'
-	check 'and the command that installs them' says 'apt-get install -y .*libbpf-dev'
-	check 'NO_INSTALL=1 refuses' inside '! NO_INSTALL=1 make demo'
-	check 'and names what a demo needs' says 'missing packages: gcc .*qemu-system'
-	check 'nothing was installed' inside '! command -v gcc'
-	check 'who is not root is told so' inside \
+	check "$release: make fails without the packages" inside '! make'
+	check "$release: and names them in one line" \
+		says '^mmscope: missing packages: gcc .*libbpf-dev'
+	check "$release: and the command that installs them" says 'apt-get install -y .*libbpf-dev'
+	check "$release: NO_INSTALL=1 refuses" inside '! NO_INSTALL=1 make demo'
+	check "$release: and names what a demo needs" says 'missing packages: gcc .*qemu-system'
+	check "$release: nothing was installed" inside '! command -v gcc'
+	check "$release: who is not root is told so" inside \
 		'! setpriv --reuid=65534 --clear-groups tools/setup.sh build'
-	check 'in one line' says 'installing needs root'
-	check 'set-up installs' inside 'tools/setup.sh build'
+	check "$release: in one line" says 'installing needs root'
+	check "$release: set-up installs" inside 'tools/setup.sh build'
 	start=$(date +%s)
-	check 'make builds' inside 'make'
+	check "$release: make builds" inside 'make'
 	seconds=$(($(date +%s) - start))
 	echo "# make took $seconds s"
 	grep SIZE "$out" | sed 's/^/# /'
 	[ -x "$root/src/build/mmscope" ] || return
-	check 'in under a minute' [ "$seconds" -lt 60 ]
-	check 'a second make has nothing to do' inside '[ -z "$(make)" ]'
+	check "$release: in under a minute" [ "$seconds" -lt 60 ]
+	check "$release: a second make has nothing to do" inside '[ -z "$(make)" ]'
 	# The home of tools that are only for root is not on a user's PATH.
 	path=/usr/bin:/bin
-	check 'who is not root can build, too' inside \
+	check "$release: who is not root can build, too" inside \
 		'make clean && chown -R 65534 . && setpriv --reuid=65534 --clear-groups make'
 	path=/usr/sbin:/usr/bin:/sbin:/bin
-	check 'the binary runs' inside 'build/mmscope --version'
-	check 'it is static' inside 'ldd build/mmscope 2>&1 | grep "not a dynamic"'
-	check 'make install' inside 'make install DESTDIR=/tmp/d PREFIX=/opt/mmscope'
-	check 'installs the binary' [ -x "$root/tmp/d/opt/mmscope/bin/mmscope" ]
-	check 'installs the man pages' [ -f "$root/tmp/d/opt/mmscope/share/man/man1/mmscope.1" ]
-	check 'set-up for the tests' inside 'tools/setup.sh test'
-	check 'all builds of the tests' inside 'make check-build'
-	check 'tests without a VM' inside 'make check T="unit cli"'
+	check "$release: the binary runs" inside 'build/mmscope --version'
+	check "$release: it is static" inside 'ldd build/mmscope 2>&1 | grep "not a dynamic"'
+	check "$release: make install" inside 'make install DESTDIR=/tmp/d PREFIX=/opt/mmscope'
+	check "$release: installs the binary" [ -x "$root/tmp/d/opt/mmscope/bin/mmscope" ]
+	check "$release: installs the man pages" \
+		[ -f "$root/tmp/d/opt/mmscope/share/man/man1/mmscope.1" ]
+	check "$release: set-up for the tests" inside 'tools/setup.sh test'
+	check "$release: all builds of the tests" inside 'make check-build'
+	check "$release: tests without a VM" inside 'make check T="unit cli"'
 	sed -n 's/^/# /; $p' "$out"
 	# From an empty cache, with this release's QEMU.
-	check 'make demo' inside 'make demo'
-	check 'and its lines' says '^The work moved .* first access: 2\.00 attempts a PTE'
+	check "$release: make demo" inside 'make demo'
+	check "$release: and its lines" says '^The work moved .* first access: 2\.00 attempts a PTE'
 	tail -n 4 "$out" | sed 's/^/# /'
 }
 
 try bookworm
 cleanup
 try trixie
-echo "1..$n"
-exit $bad
+finish

@@ -8,7 +8,7 @@
 # Only objects, not kernels: whether those boot is the business of tests/vm.
 # shellcheck disable=SC2016,SC2086,SC2317 # words for other programs; lists; functions for check()
 set -u
-. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 tree=$MMSCOPE_TREE
 work=$TMPDIR

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Expectations: what is malformed and where, and what an interval can decide. */
-#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,33 +12,9 @@
 
 #include "data/expect.h"
 #include "render/ktap.h"
+#include "unit/caught.h"
 #include "unit/samples.h"
 
-static char *error_path;
-static int old_stderr;
-
-static void catch_errors(void)
-{
-	int fd = open(error_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	fflush(stderr);
-	old_stderr = dup(STDERR_FILENO);
-	assert_true(old_stderr >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-	close(fd);
-}
-
-static const char *caught(void)
-{
-	static char text[8192];
-	ssize_t n = pread(STDERR_FILENO, text, sizeof(text) - 1, 0);
-
-	assert_true(n >= 0);
-	text[n] = 0;
-	assert_true(dup2(old_stderr, STDERR_FILENO) >= 0);
-	close(old_stderr);
-	return text;
-}
 
 /* ---- the language ---- */
 
@@ -443,20 +418,6 @@ static void test_ktap(void **state)
 	recording_free(rec);
 }
 
-static int make_error_file(void **state)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	return asprintf(&error_path, "%s/expect_test.%d", tmp ? tmp : "/tmp", getpid()) < 0;
-}
-
-static int remove_error_file(void **state)
-{
-	unlink(error_path);
-	free(error_path);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +428,5 @@ int main(void)
 		cmocka_unit_test(test_ktap),
 	};
 
-	return cmocka_run_group_tests_name("expectations", tests, make_error_file,
-					   remove_error_file);
+	return cmocka_run_group_tests_name("expectations", tests, NULL, NULL);
 }

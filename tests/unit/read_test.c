@@ -3,7 +3,6 @@
  * The reader: what the writer writes comes back equal, and whatever else it is
  * given ends in a recording or in one line, within bounded memory. time-limit: 300
  */
-#include <fcntl.h>
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,38 +17,10 @@
 #include "data/read.h"
 #include "render/json.h"
 #include "render/text.h"
+#include "unit/caught.h"
 #include "unit/recordings.h"
 
 #define FLIPS	10000
-
-/* ---- stderr into a file, to count its lines ---- */
-
-static char *error_path;
-static int old_stderr;
-
-static void catch_errors(void)
-{
-	int fd = open(error_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-
-	assert_true(fd >= 0);
-	fflush(stderr);
-	old_stderr = dup(STDERR_FILENO);
-	assert_true(old_stderr >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-	close(fd);
-}
-
-/* What was printed since catch_errors(), in a static buffer. */
-static const char *caught(void)
-{
-	static char text[65536];
-	ssize_t n = pread(STDERR_FILENO, text, sizeof(text) - 1, 0);
-
-	assert_true(n >= 0);
-	text[n] = 0;
-	assert_true(dup2(old_stderr, STDERR_FILENO) >= 0);
-	close(old_stderr);
-	return text;
-}
 
 static size_t lines(const char *text)
 {
@@ -517,20 +488,6 @@ static void test_flips(void **state)
 	assert_true(accepted > FLIPS / 100 && accepted < FLIPS * 9 / 10);
 }
 
-static int make_error_file(void **state)
-{
-	const char *tmp = getenv("TMPDIR");
-
-	return asprintf(&error_path, "%s/read_test.%d", tmp ? tmp : "/tmp", getpid()) < 0;
-}
-
-static int remove_error_file(void **state)
-{
-	unlink(error_path);
-	free(error_path);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,5 +499,5 @@ int main(void)
 		cmocka_unit_test(test_flips),
 	};
 
-	return cmocka_run_group_tests_name("reader", tests, make_error_file, remove_error_file);
+	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
 }

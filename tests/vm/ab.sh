@@ -10,8 +10,8 @@
 set -u
 
 mmscope=${MMSCOPE:?}
-# shellcheck source=tests/vm/lib/tap.sh
-. "${MMSCOPE_TREE:?}/tests/vm/lib/tap.sh"
+# shellcheck source=tests/lib/tap.sh
+. "${MMSCOPE_TREE:?}/tests/lib/tap.sh"
 
 # ab STATUS DIR A B BOOTS OPTIONS...
 ab()

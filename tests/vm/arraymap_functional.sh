@@ -9,7 +9,7 @@
 #
 # arraymap_functional.sh [KERNEL BEHAVIOUR]...: on other kernels
 set -u
-. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}

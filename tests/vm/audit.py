@@ -11,7 +11,8 @@ import json
 import os
 import re
 import subprocess
-import sys
+
+from tap import finish, result
 
 BINARY = os.environ["MMSCOPE"]
 TMP = os.environ.get("TMPDIR", "/tmp")
@@ -62,18 +63,6 @@ echo 2 >/proc/sys/kernel/kptr_restrict
 mmscope audit >/root/hidden 2>&1; echo "hidden $?" >>/root/hidden
 """
 FILES = ("audit.json", "audit.txt", "oracle", "btf", "fault.json", "hidden")
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-3000:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def guest(kernel, script, files, *options):
@@ -249,8 +238,7 @@ def main():
         text_refused = read("7.3", "refused")
         result("7.3: lockdown", None if text_refused == '{"error": "audit: unavailable '
                '(lockdown forbids reading memory)"}\nstatus 3\n' else text_refused)
-    print(f"1..{count}")
-    sys.exit(failures > 0)
+    finish()
 
 
 main()

@@ -5,7 +5,8 @@
 import json
 import os
 import subprocess
-import sys
+
+from tap import finish, result
 
 BINARY = os.environ["MMSCOPE"]
 KERNELS = ("6.1", "6.12", "7.2", "7.3")
@@ -47,20 +48,6 @@ def script(kernel):
 def touches(kernel):
     """6.1 has no folios between one page and a PMD's."""
     return [t for t in TOUCH if "64K" not in t[0] or kernel != "6.1"]
-
-
-count = 0
-failed = False
-
-
-def result(name, problem=None):
-    global count, failed
-    count += 1
-    failed |= bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem).replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def guest(kernel):
@@ -107,5 +94,4 @@ for kernel in KERNELS:
     compare(f"{kernel}: io_uring", next(out, ""), None, 0, None)
     result(f"{kernel}: huge page settings are put back",
            None if lines[0] == lines[-1] and "[" in lines[0] else f"{lines[0]}\n{lines[-1]}")
-print(f"1..{count}")
-sys.exit(failed)
+finish()

@@ -8,7 +8,7 @@
 #
 # expect_arraymap.sh [KERNEL KIND]...: on other kernels
 set -u
-. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}

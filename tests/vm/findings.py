@@ -10,7 +10,8 @@ import os
 import re
 import shlex
 import subprocess
-import sys
+
+from tap import finish, result
 
 BINARY = os.environ["MMSCOPE"]
 TREE = os.environ.get("MMSCOPE_TREE", ".")
@@ -22,18 +23,6 @@ TIME = re.compile(r"\d[\d.]* (ns|us|ms|s)\b")
 WINDOWS = ((r"\b12[89]\b", "128+"), (r"\b6[45]\b", "64+"), (r"\b15\.[7-9]\b|\b16\.0\b", "16-"))
 
 COLLISIONS = 20
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-6000:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def blocks():
@@ -98,8 +87,7 @@ def main():
             absent = missing(shown, output)
             result(lines[-1], f"no line {absent!r} in:\n{output}" if absent or not shown else None)
     result("commands were found", None if commands >= 8 else commands)
-    print(f"1..{count}")
-    sys.exit(failures > 0)
+    finish()
 
 
 main()

@@ -10,10 +10,9 @@ import os
 import shutil
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import guest
 from guest import LIB, TMP
+import tap
 
 # How a tracer ends is the same code on all kernels; privileges cannot be undone.
 ALL = "deaths,killed,ends,two,privileges"
@@ -35,4 +34,4 @@ for kernel, groups, exact, vm in GUESTS:
     if kernel in (chosen or ("7.3",)) and (not chosen.get(kernel) or not vm or
                                            chosen[kernel] == groups):
         guest.run(kernel, "hostile_guest", (chosen.get(kernel) or groups, exact), copies, vm)
-sys.exit(guest.finish())
+tap.finish()

@@ -6,17 +6,15 @@
 All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py). KERNEL...: others
 than the two of each generation of locks, as tests/long/lock.sh has them.
 """
-import os
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import guest
 from guest import TMP
+import tap
 
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
 guest.compiled("lock", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 for kernel in kernels:
     guest.run(kernel, "lock_guest", (kernel,), (f"{TMP}/lock:/usr/bin/lock",), ("--cpus", "4"))
-sys.exit(guest.finish())
+tap.finish()

@@ -6,7 +6,7 @@
 # The kernels that are built: vanilla and patched boot, are what they say, have what the
 # configuration promises, and a tree that was built serves as a kernel.
 set -u
-. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 plus=${MMSCOPE_PLUS:-}

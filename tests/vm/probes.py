@@ -5,12 +5,9 @@
 import os
 import re
 import subprocess
-import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
-import guest
 from guest import BINARY, TMP, result
+import tap
 
 
 def fetch(kernel):
@@ -100,4 +97,4 @@ def files():
 for version in ("7.3", "6.1"):
     fetch(version)
 files()
-sys.exit(guest.finish())
+tap.finish()

@@ -8,7 +8,8 @@ import os
 import shutil
 import re
 import subprocess
-import sys
+
+from tap import finish, result
 
 MMSCOPE = os.environ["MMSCOPE"]
 TMP = os.environ.get("TMPDIR", "/tmp")
@@ -69,18 +70,6 @@ OLDEST, NEWEST = "6.1", "7.3"
 KEEP = {OLDEST: ("runs", "killed"),
         NEWEST: ("runs", "killed", "stdout", "status", "limit", "deaf", "whole", "values",
                  "signal")}
-
-count = failures = 0
-
-
-def result(name, problem=None):
-    global count, failures
-    count += 1
-    failures += bool(problem)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}")
-    if problem:
-        print("# " + str(problem)[-3000:].replace("\n", "\n# "))
-    sys.stdout.flush()
 
 
 def write(name, text):
@@ -230,5 +219,4 @@ if os.path.exists(os.path.join(TMP, "6.1-runs.json")):
     elsewhere()
 else:
     result("6.1's file elsewhere", "there is none")
-print(f"1..{count}")
-sys.exit(failures > 0)
+finish()

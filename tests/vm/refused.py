@@ -9,8 +9,9 @@ by a histogram trigger of the kernel.
 import json
 import os
 import subprocess
-import sys
 import tempfile
+
+import tap
 
 BINARY = os.environ["MMSCOPE"]
 KERNELS = ("6.12", "7.2", "7.3")    # 6.1 has no per-VMA lock
@@ -64,17 +65,6 @@ def observe(kernel, program):
     return found
 
 
-count = 0
-failed = False
-
-
-def result(name, good, detail):
-    global count, failed
-    count += 1
-    failed |= not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}\n# {detail}", flush=True)
-
-
 def main():
     program = os.path.join(os.environ.get("TMPDIR", "/tmp"), "refused")
     subprocess.run(["cc", "-O2", "-static", "-pthread", "-o", program,
@@ -83,7 +73,7 @@ def main():
         try:
             found = observe(kernel, program)
         except (RuntimeError, ValueError, KeyError) as problem:
-            result(f"{kernel}: observed", False, problem)
+            tap.result(f"{kernel}: observed", problem)
             continue
         for mode in MODES:
             name = f"{kernel} {mode}"
@@ -93,12 +83,13 @@ def main():
             low = locked[0] + no_vma[0]
             high = low + max(locked[1] - locked[0], no_vma[1] - no_vma[0])
             detail = f"NULL {nulls}, vma_write_locked {locked}, no_vma {no_vma}"
-            result(f"{name}: some were refused", locked[0] > 0 and no_vma[1] > 0, detail)
-            result(f"{name}: refusals are the failed look-ups", low <= nulls <= high, detail)
+            results = {"some were refused": locked[0] > 0 and no_vma[1] > 0,
+                       "refusals are the failed look-ups": low <= nulls <= high}
             if mode == "--exact":
-                result(f"{name}: nothing lost", low == high, detail)
-    print(f"1..{count}")
-    sys.exit(failed)
+                results["nothing lost"] = low == high
+            for what, good in results.items():
+                tap.result(f"{name}: {what}", None if good else detail)
+    tap.finish()
 
 
 main()

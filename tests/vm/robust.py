@@ -10,10 +10,9 @@ import os
 import shutil
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import guest
 from guest import TMP
+import tap
 
 SOME = "exact,killed-exact"
 MOST = SOME + ",default,interrupted"
@@ -31,4 +30,4 @@ for kernel, groups, children in KERNELS:
     if kernel in (chosen or ("7.3",)):
         guest.run(kernel, "robust_guest", (chosen.get(kernel) or groups, str(children)),
                   (f"{TMP}/robust:/usr/bin/robust", f"{sqlite}:/usr/bin/sqlite3"))
-sys.exit(guest.finish())
+tap.finish()

@@ -7,7 +7,7 @@
 # and with a harness of ours (tests/kernel/selftest): the same results on vanilla and
 # patched. Those that do not build here are named with the compiler's reason.
 set -u
-. "$MMSCOPE_TREE/tests/vm/lib/tap.sh"
+. "$MMSCOPE_TREE/tests/lib/tap.sh"
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}

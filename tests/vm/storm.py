@@ -11,10 +11,9 @@ storm lasts longer. KERNEL and SECONDS may be given.
 import os
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import guest
 from guest import LIB, TMP
+import tap
 
 PLUS = os.environ.get("MMSCOPE_PLUS")
 kernels = sys.argv[1:2] or (["vanilla" + PLUS, "patched" + PLUS] if PLUS else ["7.3"])
@@ -29,4 +28,4 @@ copies = [f"{TMP}/robust:/usr/bin/robust", f"{TMP}/storm:/usr/bin/storm",
 for kernel in kernels:
     for cpus in ("2", "4"):
         guest.run(kernel, "storm_guest", (cpus, seconds), copies, ("--cpus", cpus, *memory))
-sys.exit(guest.finish())
+tap.finish()

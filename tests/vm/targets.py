@@ -6,10 +6,9 @@ import os
 import shutil
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 import guest
 from guest import LIB, TMP
+import tap
 
 ALL = "processes,threads,cgroups,names,namespaces,old,refusals,record"
 KERNELS = (("7.3", ALL, "exact"), ("6.1", ALL, ""), ("7.2", "processes,threads,record", ""),
@@ -31,4 +30,4 @@ chosen = dict((word.split("=") + [None])[:2] for word in sys.argv[1:])
 for version, groups, exact in KERNELS:
     if version in (chosen or ("7.3", "6.1")):
         guest.run(version, "targets_guest", (chosen.get(version) or groups, exact), copies)
-sys.exit(guest.finish())
+tap.finish()

@@ -10,6 +10,7 @@ import cases
 import checks
 import oracle
 from cases_backings import BACKINGS, NUMA, ONCE, YIELD, hints
+import tap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PREPARE = r"""
@@ -40,7 +41,7 @@ def no_folios(args, kernel):
     return "64K" in args and cases.no_mthp(kernel)
 
 
-def check_by(tap, label, args, pattern, metric, wanted, program):
+def check_by(label, args, pattern, metric, wanted, program):
     """One value has all of it; and each metric adds up to the same as by its own labels."""
     status, recording = program
     wrong, plain, view = [], {}, {}
@@ -82,7 +83,6 @@ def build(directory):
 def main(kernel):
     start = time.monotonic()
     old, lazy = not cases.newer(kernel, (6, 4)), cases.newer(kernel, (7, 3))
-    tap = oracle.Tap()
     sessions = [oracle.Session("default", BACKINGS), oracle.Session("exact", ONCE, "--exact"),
                 oracle.Session("yield", YIELD, "--yield")]
     numa = oracle.Session("system-numa", NUMA, "--exact")
@@ -107,15 +107,15 @@ def main(kernel):
         return one
 
     for s in sessions:
-        tried, unnoticed = oracle.check_session(tap, s, kernel, judge(s), old, lazy)
+        tried, unnoticed = oracle.check_session(s, kernel, judge(s), old, lazy)
         tap.result(f"{s.name}: {tried} reports with one number changed are refused",
                    unnoticed if tried else ["nothing could be tried"])
     for row in BY:
         if no_folios(row[1], kernel):
             tap.result(f"--by {row[0]}: {row[1]}", skip=cases.no_mthp(kernel))
         else:
-            check_by(tap, *row, programs.pop(0) if programs else (None, None))
-    oracle.check_session(tap, numa, kernel, lambda c: lambda bench, report:
+            check_by(*row, programs.pop(0) if programs else (None, None))
+    oracle.check_session(numa, kernel, lambda c: lambda bench, report:
                          hints(bench, report, old), old, lazy)
     tap.note(f"{kernel}: {time.monotonic() - start:.0f} s")
-    return tap.finish()
+    tap.finish()

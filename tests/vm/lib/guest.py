@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from tap import result
+
 BINARY = os.environ["MMSCOPE"]
 TMP = os.environ["TMPDIR"]
 LIB = os.path.dirname(os.path.abspath(__file__))
@@ -21,25 +23,6 @@ UNUSED = ("__pycache__", "asyncio", "concurrent", "config-*", "ctypes", "curses"
           "dist-packages", "distutils", "email", "ensurepip", "html", "http", "idlelib",
           "lib-dynload", "lib2to3", "logging", "multiprocessing", "pydoc_data", "sqlite3",
           "test", "tkinter", "unittest", "urllib", "venv", "wsgiref", "xml", "xmlrpc", "zoneinfo")
-
-count = 0
-failed = False
-
-
-def result(name, problem=None, skip=None):
-    global count, failed
-    count += 1
-    failed |= bool(problem)
-    for line in str(problem or "").splitlines():
-        print("# " + line)
-    print(f"{'not ok' if problem else 'ok'} {count} - {name}" + (f" # SKIP {skip}" if skip else ""))
-    sys.stdout.flush()
-
-
-def finish():
-    print(f"1..{count}")
-    return 1 if failed or not count else 0
-
 
 def compiled(program, *options):
     """A static program of lib/ in TMP, or None if this machine cannot build it."""

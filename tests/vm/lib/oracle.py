@@ -9,12 +9,12 @@ its end, added up, is its report.
 import json
 import os
 import subprocess
-import sys
 import time
 
 import cases
 import checks
 from report import Report
+import tap
 
 INTERVAL = "0.2"
 IMAGE = "64M"
@@ -73,27 +73,6 @@ program() { # OPTIONS...
 	now @finish
 }
 """
-
-
-class Tap:
-    def __init__(self):
-        self.count, self.failed = 0, False
-
-    def result(self, name, wrong=(), skip=None):
-        self.count += 1
-        self.failed |= bool(wrong)
-        print(f"{'not ok' if wrong else 'ok'} {self.count} - {name}"
-              + (f" # SKIP {skip}" if skip else ""))
-        for line in wrong:
-            print("# " + str(line).replace("\n", "\n# "))
-        sys.stdout.flush()
-
-    def note(self, text):
-        print(f"# {text}")
-
-    def finish(self):
-        print(f"1..{self.count}")
-        return 1 if self.failed or not self.count else 0
 
 
 class Session:
@@ -244,7 +223,7 @@ def doctored(bench, report, check, unheld):
     return tried, passed
 
 
-def check_session(tap, s, kernel, judge, old, lazy):
+def check_session(s, kernel, judge, old, lazy):
     tap.result(f"{s.name}: the tracer runs all", [] if s.status == 0 and s.reports else
                [f"status {s.status}, {len(s.reports)} reports", *s.log])
     tried, unnoticed, lost = 0, [], 0
@@ -273,7 +252,7 @@ def check_session(tap, s, kernel, judge, old, lazy):
     return tried, unnoticed
 
 
-def check_program(tap, status, recording, options, old):
+def check_program(status, recording, options, old):
     """A program from a cold disk, from its first instruction to its last."""
     name = f"a whole program {options or 'by default'}: faults equal its rusage"
     if status or not recording:
@@ -291,7 +270,6 @@ def main(kernel):
     start = time.monotonic()
     binary, clang = os.environ["MMSCOPE"], os.environ.get("MMSCOPE_CLANG")
     old, lazy = not cases.newer(kernel, (6, 4)), cases.newer(kernel, (7, 3))
-    tap = Tap()
     sessions = [Session("default", cases.CASES), Session("exact", cases.CASES, "--exact"),
                 Session("system", cases.SYSTEM, "-a"),
                 Session("system-exact", cases.SYSTEM, "-a --exact")]
@@ -318,7 +296,7 @@ def main(kernel):
         return one
 
     for s in sessions:
-        tried, unnoticed = check_session(tap, s, kernel, judge(s), old, lazy)
+        tried, unnoticed = check_session(s, kernel, judge(s), old, lazy)
         if not s.name.startswith("system"):
             tap.result(f"{s.name}: {tried} reports with one number changed are refused",
                        unnoticed if tried else ["nothing could be tried"])
@@ -327,6 +305,6 @@ def main(kernel):
                    [f"{clang} is not there: make check-build"] if clang else [],
                    None if clang else "MMSCOPE_CLANG does not name it")
     for i, options in enumerate(("", "--exact")):
-        check_program(tap, *(programs[i] if i < len(programs) else (None, None)), options, old)
+        check_program(*(programs[i] if i < len(programs) else (None, None)), options, old)
     tap.note(f"{kernel}: {time.monotonic() - start:.0f} s")
-    return tap.finish()
+    tap.finish()

@@ -15,6 +15,7 @@ import cases
 import checks
 import oracle
 from report import Report
+import tap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PREPARE = r"""
@@ -170,7 +171,7 @@ def times(case):
 
 # ---- all of them ----
 
-def judge(tap, session, kernel):
+def judge(session, kernel):
     old = not cases.newer(kernel, (6, 4))
     tap.result(f"{session.name}: the tracer runs all",
                [] if session.status == 0 and session.reports else
@@ -191,7 +192,6 @@ def judge(tap, session, kernel):
 
 def main(kernel):
     start = time.monotonic()
-    tap = oracle.Tap()
     directory = os.environ.get("TMPDIR", "/tmp")
     program = os.path.join(directory, "rss")
     subprocess.run(["cc", "-std=gnu11", "-static", "-O1", "-pthread", "-Wall", "-Wextra",
@@ -209,6 +209,6 @@ def main(kernel):
                [f"status {p.returncode}", *p.stderr.splitlines()[-20:]])
     oracle.parse(p.stdout.splitlines(), sessions)
     for s in sessions:
-        judge(tap, s, kernel)
+        judge(s, kernel)
     tap.note(f"{kernel}: {time.monotonic() - start:.0f} s")
-    return tap.finish()
+    tap.finish()

@@ -8,6 +8,12 @@ bad=0
 out=${TMPDIR:?}/out
 : >"$out"
 
+# What explains a failure, for a suite to replace.
+explain()
+{
+	tail -n 40 "$out"
+}
+
 # result STATUS NAME: 0 is ok.
 result()
 {
@@ -17,7 +23,7 @@ result()
 	else
 		bad=1
 		echo "not ok $n - $2"
-		tail -n 40 "$out" | sed 's/^/# /'
+		explain 2>&1 | sed 's/^/# /'
 	fi
 }
 
