@@ -209,22 +209,46 @@ static void work_lru(struct arena *a, char *map, int fd, unsigned int share,
 	}
 }
 
-/* ---- i_pages: everybody adds pages to one file, which is emptied when all have ---- */
+/*
+ * ---- i_pages: everybody adds pages to one file, which is emptied when all have ----
+ *
+ * A page that is the only one far and wide needs nodes of the tree of its own, and
+ * these are allocated while the lock is held: next to that, the lock of the lists
+ * that the pages are put on is held for a moment.
+ */
+
+#define SPARSE_PAGES	16384	/* of all threads */
+#define SPARSE_SHIFT	48	/* six nodes for each page: a level of the tree is 6 bits */
+
+static unsigned int sparse_pages(unsigned int threads)
+{
+	unsigned int most = TABLE / bench_page_size();
+
+	return SPARSE_PAGES / threads < most ? SPARSE_PAGES / threads : most;
+}
 
 static char *map_i_pages(struct arena *a, int fd, unsigned int threads)
 {
+	unsigned int pages = sparse_pages(threads), n = threads * pages, i;
+	size_t page = bench_page_size();
 	char *p = map_aligned(a, threads * TABLE);
 
-	if (p != MAP_FAILED && mmap(p, threads * TABLE, PROT_READ | PROT_WRITE,
-				    MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+	if (p == MAP_FAILED)
+		return p;
+	if (ftruncate(fd, (off_t)n << SPARSE_SHIFT))
 		fail(a);
+	/* Each thread's are in a page table of its own. */
+	for (i = 0; i < n; i++)
+		if (mmap(p + i / pages * TABLE + i % pages * page, page, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, (off_t)i << SPARSE_SHIFT) == MAP_FAILED)
+			fail(a);
 	return p;
 }
 
 static void work_i_pages(struct arena *a, char *map, int fd, unsigned int share,
 			 unsigned int threads, _Atomic uint64_t *ops)
 {
-	uint64_t pages = TABLE / bench_page_size();
+	unsigned int pages = sparse_pages(threads);
 	bool last;
 
 	do {
@@ -232,7 +256,7 @@ static void work_i_pages(struct arena *a, char *map, int fd, unsigned int share,
 		*ops += pages;
 		pthread_barrier_wait(&a->round);
 		if (!share && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-					threads * TABLE))
+					(off_t)threads * pages << SPARSE_SHIFT))
 			fail(a);
 		if (!share)
 			a->last = a->stop;
