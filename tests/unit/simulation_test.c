@@ -47,8 +47,8 @@ static void test_noisy(void **state)
 {
 	struct rates r = rates_of(&(struct setting){ 10, 2, 1, .5, .5 }, 1000);
 
-	/* Two-sided 5 %: 2.5 % worse, less what the margin takes. */
-	assert_true(stats_rate_upper(r.worse, r.n, 0.05) < 0.035);
+	/* Two-sided 4 %: 2 % worse, and what chance may add in 1000. */
+	assert_true(stats_rate_upper(r.worse, r.n, 0.05) < 0.03);
 	assert_true(r.worse > 0);
 }
 
@@ -77,8 +77,8 @@ static int table_equal(void)
 		{ 10, 5, 1, .04, .04 }, { 10, 5, 1, .01, .01, .blocks = true },
 		{ 10, 5, 1, .04, .04, .blocks = true }, { 10, 5, 5, .04, .04 },
 		{ 5, 5, 5, .04, .04 }, { 4, 5, 1, .04, .04 }, { 10, 5, 1, .1, .1 },
-		/* So noisy that the margin does not help: the level alone, 2.5 % at most. */
-		{ 10, 5, 1, .5, .5 },
+		/* So noisy that the margin does not help: the level alone. */
+		{ 10, 5, 1, .5, .5 }, { 10, 5, 3, .5, .5 }, { 10, 5, 3, .5, .5, .blocks = true },
 	};
 	size_t i, n = 10000;
 	int failed = 0;
@@ -98,10 +98,10 @@ static int table_equal(void)
 		       100 * s[i].boot_sd, 100 * s[i].run_sd, r.worse, r.held, r.none,
 		       100 * upper);
 		fflush(stdout);
-		failed |= s[i].boot_sd < .5 ? upper > FALSE_WORSE : r.worse > 0.025 * n;
+		failed |= upper > FALSE_WORSE;
 	}
-	printf("\nThe last row shows what the level alone gives (2.5 %% at most), when noise is "
-	       "far beyond\nthe margin; it has no bound of 2 %%.\n");
+	printf("\nThe last rows show what the level alone gives (2 %% at most), when noise is far "
+	       "beyond the\nmargin.\n");
 	return failed;
 }
 
@@ -111,7 +111,7 @@ static void table_power(bool blocks)
 
 	printf("\n## Shifts found, %s\n\nShare of %zu pairs that exit with 1 / with 0 / with 125. "
 	       "10 boots a side, 5 runs a boot, run\nsd equal to boot sd, one primary metric, "
-	       "margin 3 %%: a shift at or below it may be\ncalled worse in 2.5 %% at most.\n\n"
+	       "margin 3 %%: a shift at or below it may be\ncalled worse in 2 %% at most.\n\n"
 	       "| shift |",
 	       blocks ? "boots in turns" : "boots not in turns", n);
 	for (k = 0; k < sizeof(sds) / sizeof(*sds); k++)
