@@ -40,9 +40,10 @@ row()
 	grep -qE "^ *$1 .* $2( \*)?( .*)?$" "$out"
 }
 
+# absent NAME BESIDE: not in the table, in which BESIDE is.
 absent()
 {
-	! grep -qE "^ *$1 " "$out"
+	grep -qE "^ *$2( |\{)" "$out" && ! grep -qE "^ *$1( |\{)" "$out"
 }
 
 # only VERDICT NAME...: no other metric has it. Times have too few boots for a verdict.
@@ -50,6 +51,7 @@ only()
 {
 	verdict=$1
 	shift
+	grep -q '^primary .* verdict$' "$out" || return
 	grep -E "^ +[a-z_]+(\.p[0-9]+)?(\{.*\})? .* $verdict( \*)?$|^[a-z_]+ .* $verdict$" "$out" |
 		awk '{ print $1 }' | sort -u >"$out.have"
 	printf '%s\n' "$@" | sed '/^$/d' | sort -u >"$out.want"
@@ -82,9 +84,9 @@ old=$TMPDIR/series/A.json new=$TMPDIR/series/B.json
 check 'in its PTEs for each hold' row ptes_per_hold better
 check 'the PTEs are the same' row ptes_installed same
 # What is zero on both has no row.
-check 'no attempt is refused on either' absent fault_refused
+check 'no attempt is refused on either' absent fault_refused ptes_installed
 check 'swapped, it is worse' diff 1 "$new" "$old"
 check 'in its PTEs for each hold' row ptes_per_hold worse
 check 'the same PTEs' row ptes_installed same
-check 'and no refusals' absent fault_refused
+check 'and no refusals' absent fault_refused ptes_installed
 finish
