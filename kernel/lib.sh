@@ -252,3 +252,48 @@ configure()
 			"${got:-nothing of it}: an option that it depends on or that selects it decides"
 	done <"$objects/fragments"
 }
+
+# What builds into the cache: cache and, for what is being built, work.
+
+find_cache()
+{
+	cache=${MMSCOPE_CACHE:-${HOME:+$HOME/.cache/mmscope}}
+	[ -n "$cache" ] || die 'neither MMSCOPE_CACHE nor HOME names a directory'
+	mkdir -p "$cache/build" "$cache/kernels" 2>/dev/null ||
+		die "$cache: cannot be used as cache; MMSCOPE_CACHE names another"
+	cache=$(cd "$cache" && pwd -P)
+	work=$cache/build
+	case $work in
+	*[[:space:]:]*) die "$work: make cannot work below a name with spaces or colons" ;;
+	esac
+}
+
+take_lock()
+{
+	exec 9>>"$work/lock" || die "$work/lock: cannot be opened"
+	if ! flock -n 9; then
+		read -r who <"$work/lock"
+		say "waiting for the build of ${who:-another kernel}"
+		flock 9
+	fi
+	echo "$name, process $$, since $(date +%H:%M)" >"$work/lock"
+}
+
+# check_space KIB
+check_space()
+{
+	free=$(df -Pk "$work" | awk 'NR == 2 { print $4 }')
+	[ "${free:-$1}" -ge "$1" ] ||
+		die "$work: $((free / 1024))M free, $(($1 / 1024))M are needed;" \
+			"MMSCOPE_CACHE names another place"
+}
+
+# drop_damaged DIR: a compiler that was killed may leave half an object, newer than the note
+# that kbuild made of its last one, and make would take it for finished.
+drop_damaged()
+{
+	find "$1" -name '*.o' | while IFS= read -r file; do
+		note=${file%/*}/.${file##*/}.cmd
+		[ -e "$note" ] && [ -z "$(find "$file" -newer "$note")" ] || rm -f "$file"
+	done
+}

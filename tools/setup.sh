@@ -6,13 +6,13 @@
 # static library), not the package: a compiler from elsewhere serves as well.
 #
 # setup.sh GROUP [--check]      GROUP: build, demo (build and run VMs), kernel (build
-#                               kernels), test, long
+#                               kernels), perf (build it), test, long
 # --check or NO_INSTALL=1: names them and fails, touches nothing.
 set -eu
 
 usage()
 {
-	echo 'usage: tools/setup.sh build|demo|kernel|test|long [--check]' >&2
+	echo 'usage: tools/setup.sh build|demo|kernel|perf|test|long [--check]' >&2
 	exit 2
 }
 
@@ -79,7 +79,12 @@ needs_build()
 	need lib	libz.a			zlib1g-dev
 	need header	yajl/yajl_parse.h	libyajl-dev
 	need lib	libyajl_s.a		libyajl-dev
-	# elfutils compresses sections with zstd since 0.189; its .pc file tells.
+	need_zstd
+}
+
+# elfutils compresses sections with zstd since 0.189; its .pc file tells.
+need_zstd()
+{
 	if grep -qs 'zstd' "/usr/lib/$multiarch/pkgconfig/libelf.pc"; then
 		need lib libzstd.a		libzstd-dev
 	fi
@@ -121,6 +126,15 @@ needs_kernel()
 	need command	xz			xz-utils
 }
 
+needs_perf()
+{
+	needs_kernel
+	need command	"${CLANG:-clang}"	clang
+	need command	"${PKGCONFIG:-pkg-config}" pkg-config
+	need header	traceevent/event-parse.h libtraceevent-dev
+	need_zstd
+}
+
 needs_test()
 {
 	needs_kernel
@@ -141,6 +155,7 @@ needs_test()
 
 needs_long()
 {
+	needs_perf
 	need command	debootstrap		debootstrap
 	need command	git			git
 	need command	bpftrace		bpftrace
@@ -159,8 +174,8 @@ find_missing()
 {
 	missing=
 	case $group in
-	kernel)
-		needs_kernel
+	kernel | perf)
+		"needs_$group"
 		return
 		;;
 	esac
@@ -174,7 +189,7 @@ find_missing()
 
 group=${1:-}
 case $group in
-build | demo | kernel | test | long) ;;
+build | demo | kernel | perf | test | long) ;;
 *) usage ;;
 esac
 check=${NO_INSTALL:-}
