@@ -37,6 +37,7 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
+	static char help[] = "--help";
 	const struct command *c;
 
 	/* Packed into an initramfs this binary is also the guest's init. */
@@ -46,6 +47,11 @@ int main(int argc, char **argv)
 	if (argc < 2) {
 		err("command", "none given; see mmscope --help");
 		return EXIT_USAGE;
+	}
+	/* "help CMD" is "CMD --help". */
+	if (!strcmp(argv[1], "help") && argc > 2) {
+		memmove(argv + 1, argv + 2, (argc - 2) * sizeof(*argv));
+		argv[argc - 1] = help;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);

@@ -29,6 +29,30 @@ def refused(name, args, status, text):
            else (done.returncode, done.stderr, done.stdout, left))
 
 
+def changed_meanwhile(*files):
+    """The file that runs are to go into, or its place, is another one when they are done."""
+    for number, (command, status) in enumerate((
+            *((["cp", file, "FILE"], 4) for file in files[1:]),
+            (["mkdir", "FILE"], 70))):
+        out = os.path.join(TMP, f"meanwhile-{number}")
+        command[-1] = out
+        append = ["--append"] if command[0] == "cp" else []
+        done = record("-n", "0", "--times", "1", "-o", out, *append, "--", *command)
+        kept = [os.path.join(TMP, x) for x in os.listdir(TMP)
+                if x.startswith(f"meanwhile-{number}.")]
+        problem = None if done.returncode == status and len(kept) == 1 and \
+            kept[0].encode() in done.stderr else (done, kept)
+        if not problem:
+            with open(kept[0], encoding="utf-8") as f:
+                data = json.load(f)
+            problem = None if data["command"] == command and len(data["runs"]) == 1 else data
+        result(f"{command[0]} while it runs: the runs are kept beside it, which is told", problem)
+        if append:
+            with open(command[1], "rb") as f, open(out, "rb") as as_it_is:
+                result("and the other file is as it was",
+                       None if f.read() == as_it_is.read() else "it is another")
+
+
 def main():
     full = ["-o", OUT]
     for name, args, text in (
@@ -87,6 +111,7 @@ def main():
     result("its report says so, and counts nothing", None if done.returncode == 0
            and done.stdout.endswith(b"not observed: this run tells times only\n")
            and b"fault" not in done.stdout else done.stdout)
+    changed_meanwhile(plain, other, damaged)
     with open(os.path.join(TMP, "expect"), "w", encoding="utf-8") as f:
         f.write("fault_completed == 0\n")
     done = subprocess.run([MMSCOPE, "check", os.path.join(TMP, "expect"), plain],

@@ -139,7 +139,7 @@ def errors():
         ("no runs", [write("empty.json", empty)], 4, b"no runs"),
         ("a newer schema", [write("newer.json", newer)], 4, b"schema 2 is of a newer mmscope"),
         ("two recordings", [write("two.json", read(lazy).decode() * 2)], 4, b"a file holds one"),
-        ("--run beyond the last", ["--run", "2", lazy], 2, b"1 runs only"),
+        ("--run beyond the last", ["--run", "2", lazy], 2, b"'2' is not within the 1 run of "),
         ("--by what was not recorded", ["--by", "vm_ops", os.path.join(GOLDEN, "eager.json")], 2,
          b"record with --by vm_ops"),
     )

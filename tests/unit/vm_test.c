@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The parts of vm that need no guest: kernel log, pins, initramfs. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 
 #include "vm/console.h"
 #include "vm/cpio.h"
+#include "vm/host.h"
 #include "vm/kernel.h"
 #include "vm/proto.h"
 #include "vm/splat.h"
@@ -194,12 +196,28 @@ static void archive(void **state)
 	archive_free(ar);
 }
 
+/* A child ignores a hang-up if we were told to (nohup), and no other signal for that. */
+static void hang_up(void **state)
+{
+	char *hup[] = { "sh", "-c", "kill -HUP $$; echo lives", NULL };
+	char *term[] = { "sh", "-c", "kill -TERM $$; echo lives", NULL }, *out;
+
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGTERM, SIG_DFL);
+	assert_int_equal(run_program(hup, NULL, 0, &out, NULL, NULL, NULL, NULL), 0);
+	assert_string_equal(out, "lives\n");
+	free(out);
+	assert_int_equal(run_program(term, NULL, 0, NULL, NULL, NULL, NULL, NULL), 128 + SIGTERM);
+	signal(SIGHUP, SIG_DFL);
+	assert_int_equal(run_program(hup, NULL, 0, NULL, NULL, NULL, NULL, NULL), 128 + SIGHUP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(splats), cmocka_unit_test(console),
 		cmocka_unit_test(console_flood), cmocka_unit_test(pins),
-		cmocka_unit_test(archive),
+		cmocka_unit_test(archive), cmocka_unit_test(hang_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #include "cmd/ab.h"
 #include "cmd/cmd.h"
+#include "cmd/domains.h"
 #include "cmd/options.h"
 #include "cmd/record.h"
 #include "cmd/vm.h"
@@ -136,6 +137,7 @@ static int boot(const struct ab *ab, size_t i, size_t kept)
 	vm.kernel = ab->kernel[side];
 	vm.append = *ab->append[side] ? ab->append[side] : NULL;
 	vm.get = (struct option_list){ gets, 1 };
+	vm.get_of_success = true;
 	vm.log = console;
 	vm.out = vm.err = out;
 	clock_gettime(CLOCK_REALTIME, &began);
@@ -147,17 +149,23 @@ static int boot(const struct ab *ab, size_t i, size_t kept)
 	if (!status)
 		status = add_boot(ab, side, file,
 				  began.tv_sec * 1000000000ULL + (uint64_t)began.tv_nsec);
-	if (!status) {
+	said = last_line(log);
+	if (!status || (usage && !kept)) {
 		unlink(console);
 		unlink(log);
-		goto cleanup;
 	}
-	said = last_line(log);
-	err("ab", "boot %zu, %c (%s), has no result: status %d%s%s; %zu boot%s kept in %s, "
-	    "--resume goes on", i + 1, "AB"[side], ab->spec[side], status, *said ? ", " : "", said,
-	    kept, kept == 1 ? " is" : "s are", ab->dir);
+	if (usage && !kept) {
+		/* What the guest's own line says, if it was not this side that refused. */
+		if (*said)
+			err("ab", "nothing is kept, as record refuses this: %s", said);
+	} else if (status) {
+		err("ab", "boot %zu, %c (%s), has no result: status %d%s%s; %zu boot%s kept in "
+		    "%s, --resume goes on", i + 1, "AB"[side], ab->spec[side], status,
+		    *said ? ", " : "", said, kept, kept == 1 ? " is" : "s are", ab->dir);
+	}
 	free(said);
-	status = usage ? EXIT_VERDICT_USAGE : EXIT_NO_VERDICT;
+	if (status)
+		status = usage ? EXIT_VERDICT_USAGE : EXIT_NO_VERDICT;
 cleanup:
 	unlink(file);
 	if (out >= 0)
@@ -222,6 +230,9 @@ static int boot_all(struct ab *ab)
 	for (i = first = done; i < 2 * ab->boots && !status && !interrupted(); i++) {
 		last = now();
 		status = boot(ab, i, i);
+		/* What is corrected is another comparison, which may have this directory. */
+		if (status == EXIT_VERDICT_USAGE && !i)
+			ab_remove(ab);
 		if (!status && !interrupted())
 			tell_progress(ab, i, now() - last, (now() - begun) / (i + 1 - first));
 	}
@@ -255,6 +266,7 @@ static int compare(const struct ab *ab)
 static int check(struct ab *ab, bool dashes)
 {
 	struct recording *rec;
+	unsigned int domains;
 	int side, ret = 0;
 
 	for (side = 0; side < 2; side++) {
@@ -285,6 +297,10 @@ static int check(struct ab *ab, bool dashes)
 		    ab->dir);
 		return -1;
 	}
+	if (ab->events && domains_parse(ab->events, &domains))
+		return -1;
+	if (vm_check(&ab->vm, ab->command))
+		return -1;
 	rec = recording_new();
 	if (rec && ab->primary)
 		ret = record_primary(rec, ab->primary);
@@ -309,7 +325,7 @@ int cmd_ab(int argc, char **argv)
 		  &ab.times, .max = 1000 },
 		{ "warmup", 0, OPT_COUNT, "N", "runs before these that are not kept", &ab.warmup,
 		  .max = 1000 },
-		{ "events", 'e', OPT_STRING, "DOMAINS", "what to observe, as record has it",
+		{ "events", 'e', OPT_STRING, "DOMAIN,...", "what to observe, as record has it",
 		  &ab.events },
 		{ "primary", 0, OPT_STRING, "METRIC,...", "at most 5 metrics that decide",
 		  &ab.primary },
@@ -350,9 +366,9 @@ int cmd_ab(int argc, char **argv)
 	ab.json |= !strcmp(ab.format, "json");
 	err_json(ab.json);
 	ab.command = argv + rest;
+	vm_default_cpus(&ab.vm);
 	if (check(&ab, dashes))
 		goto cleanup;
-	vm_default_cpus(&ab.vm);
 	for (side = 0; side < 2; side++)
 		split_spec(&ab, side);
 	signals_hold();

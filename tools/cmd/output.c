@@ -77,11 +77,29 @@ int output_close(struct output *out)
 		ret = output_error(out, errno);
 	if (!*out->temporary)
 		return ret;
-	if (!ret && rename(out->temporary, out->path))
-		ret = output_error(out, errno);
+	if (!ret && rename(out->temporary, out->path)) {
+		/* It is complete, and may have taken hours. */
+		out->failed = true;
+		err("%s", "cannot be written: %s; %s has it all", out->path, strerror(errno),
+		    out->temporary);
+		return -1;
+	}
 	if (ret)
 		unlink(out->temporary);
 	return ret;
+}
+
+int output_keep(struct output *out)
+{
+	int ret = *out->temporary ? output_flush(out) : -1;
+
+	if (ret) {
+		output_discard(out);
+		return ret;
+	}
+	fclose(out->f);
+	warn(out->temporary, "what could not go into %s is kept here", out->path);
+	return 0;
 }
 
 void output_discard(struct output *out)

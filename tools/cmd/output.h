@@ -23,8 +23,16 @@ int output_open(struct output *out, const char *path, FILE *standard);
 int output_flush(struct output *out);
 /* The same for an errno that a writer returned; 0 does nothing. */
 int output_error(struct output *out, int e);
-/* Close and, when all is well, give the file its name. 0, or -1. */
+/*
+ * Close and, when all is well, give the file its name. 0, or -1: if only that is not
+ * possible the temporary file stays, and the error line names it.
+ */
 int output_close(struct output *out);
+/*
+ * Close and leave what was written under its temporary name, which is told. 0, or -1
+ * with nothing left behind.
+ */
+int output_keep(struct output *out);
 /* Close, and leave nothing behind. */
 void output_discard(struct output *out);
 

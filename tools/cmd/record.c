@@ -276,7 +276,9 @@ static bool exists(const char *path)
 
 /* ---- the end ---- */
 
-static int save(const struct record_options *o, struct output *out, struct recording *rec)
+/* keep: runs that the file does not take any more are left beside it. */
+static int save(const struct record_options *o, struct output *out, struct recording *rec,
+		bool keep)
 {
 	struct recording *old = NULL;
 	int lock = -1, status = EXIT_INTERNAL, e;
@@ -288,7 +290,11 @@ static int save(const struct record_options *o, struct output *out, struct recor
 			old = recording_read(o->output);
 			if (!old || check_same(o->output, old, rec, o->primary)) {
 				status = EXIT_INPUT;
-				goto cleanup;
+				if (keep && !json_write(out->f, rec, false))
+					output_keep(out);
+				else
+					output_discard(out);
+				goto unlock;
 			}
 			if (move_runs(old, rec))
 				goto cleanup;
@@ -303,6 +309,7 @@ cleanup:
 		output_discard(out);
 	else if (output_close(out))
 		status = out->gone ? EXIT_OK : EXIT_INTERNAL;
+unlock:
 	if (lock >= 0)
 		close(lock);
 	recording_free(old);
@@ -316,7 +323,7 @@ int record_append(const char *path, struct recording *rec)
 
 	if (output_open(&out, path, stdout))
 		return EXIT_USAGE;
-	return save(&o, &out, rec);
+	return save(&o, &out, rec, false);
 }
 
 static int finish(const struct record_options *o, struct output *out, struct recording *rec,
@@ -333,7 +340,7 @@ static int finish(const struct record_options *o, struct output *out, struct rec
 			err("record", "%s before a run had finished: nothing is saved", why);
 	} else {
 		check_primaries(rec);
-		status = save(o, out, rec) ?: error;
+		status = save(o, out, rec, true) ?: error;
 		if (r->finished < o->runs + o->times && !status)
 			warn("record", "%s: %zu of %" PRIu64 " runs are in %s", why, r->finished,
 			     o->runs + o->times, place);
@@ -445,7 +452,7 @@ int cmd_record(int argc, char **argv)
 		  .max = RUNS_MAX },
 		{ "warmup", 0, OPT_COUNT, "N", "runs before these that are not kept", &o.warmup,
 		  .max = RUNS_MAX },
-		{ "events", 'e', OPT_STRING, "DOMAINS", "what to observe (default fault)",
+		{ "events", 'e', OPT_STRING, "DOMAIN,...", "what to observe (default fault)",
 		  &o.domains },
 		{ "primary", 0, OPT_STRING, "METRIC,...",
 		  "at most 5 metrics that decide a comparison", &o.primary },

@@ -25,7 +25,8 @@ static int choose_run(struct recording *rec, const char *path, uint64_t n)
 	struct run *kept;
 
 	if (n > rec->runs) {
-		err("--run", "%s has %zu runs only", path, rec->runs);
+		err("--run", "'%" PRIu64 "' is not within the %zu run%s of %s", n, rec->runs,
+		    rec->runs == 1 ? "" : "s", path);
 		return -1;
 	}
 	kept = rec->run[n - 1];

@@ -191,7 +191,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		unsigned int domains;
 		struct option_def def;
 	} rows[] = {
-		{ BOTH, { "event", 'e', OPT_STRING, "DOMAIN,...", "what: fault, lock, or both",
+		{ BOTH, { "events", 'e', OPT_STRING, "DOMAIN,...", "what: fault, lock, or both",
 		  &o.list } },
 		TARGET_OPTIONS(ROW, &o.target),
 		{ ANY, { "duration", 'd', OPT_SECONDS, "SECONDS", "stop observing after this time",

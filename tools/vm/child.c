@@ -127,8 +127,10 @@ static void __attribute__((noreturn)) run_child(char *const argv[], const char *
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);
+	/* A hang-up that we were told to ignore (nohup) is not to end a child either. */
 	for (i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], SIG_DFL);
+		if (saved[i].sa_handler != SIG_IGN || signals[i] == SIGCHLD)
+			signal(signals[i], SIG_DFL);
 	null = open("/dev/null", O_RDONLY);
 	dup2(null, 0);
 	dup2(out, 1);

@@ -441,7 +441,7 @@ static int judge(struct run *r, enum end end)
 		err("%s", "cannot be executed in the guest: %s", r->name, strerror(r->no_exec));
 		return r->no_exec == ENOENT ? EXIT_NOT_FOUND : EXIT_NO_EXEC;
 	}
-	if (end == END_DONE)
+	if (end == END_DONE && !(status && r->opt->get_of_success))
 		missing = get_files_missing(r->gets);
 	/* The command's own failure says more than that its file is not there. */
 	return missing && !status ? EXIT_GUEST : status;

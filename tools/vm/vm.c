@@ -20,8 +20,7 @@
 
 extern char **environ;
 
-/* Errors that need neither kernel nor guest to be found. */
-static int check(const struct vm_options *opt, char **argv)
+int vm_check(const struct vm_options *opt, char **argv)
 {
 	char *file, *local;
 	struct stat st;
@@ -158,7 +157,7 @@ int vm_run(const struct vm_options *opt, char **argv)
 	struct stat st;
 	int ret, fd;
 
-	ret = check(opt, argv);
+	ret = vm_check(opt, argv);
 	if (ret)
 		return ret;
 	signals_hold();

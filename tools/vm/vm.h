@@ -24,6 +24,7 @@ struct vm_options {
 	const char *log;		/* keep the console's log there in any case, or NULL */
 	struct option_list copy;	/* FILE or FILE:DEST */
 	struct option_list get;		/* FILE or FILE:LOCAL */
+	bool get_of_success;		/* a command that fails writes none of these files */
 	struct option_list disk, module, env;
 	int out, err;			/* where the command's stdout and stderr go */
 };
@@ -32,6 +33,12 @@ struct vm_options {
 	{                                                                                          \
 		.cpus = { 2, 2 }, .memory = 1ULL << 30, .numa = 1, .out = 1, .err = 2,             \
 	}
+
+/*
+ * What is wrong with them that needs neither kernel nor guest to be found: 0, or
+ * EXIT_USAGE after an error line. argv as for vm_run(), which looks for itself.
+ */
+int vm_check(const struct vm_options *opt, char **argv);
 
 /*
  * Boots the kernel, runs argv (NULL: a shell on the terminal) in it and passes
