@@ -31,6 +31,8 @@ struct task_waits {
 	u64 fault_ns[PART_MAX];
 };
 
+_Static_assert(sizeof(struct task_waits) <= LOCK_SPINS_SIZE, "what probes tells");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

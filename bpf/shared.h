@@ -54,6 +54,9 @@ struct lock_row {
 	char name[32];		/* of the slab cache, or of the process */
 };
 
+/* Room for the waits of interrupts: of each CPU, struct task_waits. */
+#define LOCK_SPINS_SIZE	512
+
 struct lock_row_counts {
 	hist_u64 begun, ended, ns;
 };

@@ -322,7 +322,9 @@ word
 -e nothing -a
 -e fault,nothing -a
 -e fault -a -d 0
---by owner -a
+--by nothing -a
+-e fault --by owner -a
+-e lock --by file -a
 --reconcile -a
 EOT
 

@@ -131,7 +131,7 @@ int cmd_probes(int argc, char **argv)
 {
 	const char *kernel = NULL;
 	struct plan_options po = { .yield = true, .reconcile = true,
-				   .domains = (1u << DOMAIN_MAX) - 1 };
+				   .domains = DOMAIN_ALL };
 	const struct option_def defs[] = {
 		{ "btf", 0, OPT_STRING, "FILE", "BTF of another kernel (a vmlinux, or its raw BTF)",
 		  &po.btf },

@@ -148,7 +148,7 @@ static void default_primary(struct recording *rec, unsigned int domains)
 		rec->primary[rec->primaries++] = "wall_ns";
 
 	for (i = 0; i < METRIC_MAX && rec->primaries < PRIMARIES_MAX; i++)
-		if (metrics[i].primary && domains & (1u << metrics[i].domain))
+		if (metrics[i].primary && !(metrics[i].domain & ~domains))
 			rec->primary[rec->primaries++] = metrics[i].name;
 }
 
@@ -466,7 +466,7 @@ int cmd_record(int argc, char **argv)
 		{ "reconcile", 0, OPT_FLAG, NULL,
 		  "what RSS grew by, munmap, exit, fork (starts slower)", &o.reconcile },
 		{ "by", 0, OPT_CHOICE, "LABEL", "count by this label, too", &o.by,
-		  .choices = "vm_ops|pid|comm|file|map|order" },
+		  .choices = "vm_ops|pid|comm|file|map|order|owner" },
 		{ 0 }
 	};
 	const struct option_set set = {
@@ -489,6 +489,7 @@ int cmd_record(int argc, char **argv)
 		break;
 	}
 	if (check_options(&o, dashes, argv + rest) || domains_parse(o.domains, &o.mask) ||
+	    domains_allow(o.mask, o.by, o.exact, o.reconcile) ||
 	    target_options_open(&o.target, &target))
 		goto cleanup;
 	status = run_record(&o, &target, argv + rest);

@@ -78,7 +78,7 @@ int cmd_report(int argc, char **argv)
 	struct report_options o = { .format = "text" };
 	const struct option_def defs[] = {
 		{ "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
-		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" },
+		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order|owner" },
 		{ "run", 0, OPT_COUNT, "N", "only run N, in full (from 1)", &o.run, .min = 1 },
 		{ "each", 0, OPT_FLAG, NULL, "every run by itself, not their medians", &o.each },
 		{ "format", 0, OPT_CHOICE, "FORMAT", "how to report", &o.format,

@@ -113,8 +113,6 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	const char *why;
 	int status = EXIT_INTERNAL;
 
-	if (so.by == LABEL_COMM || so.by == LABEL_PID || so.by == LABEL_OWNER)
-		so.lock_by = so.by;
 	observe_prepare();
 	if (plan_make(&plan, &po))
 		return EXIT_INTERNAL;
@@ -161,8 +159,8 @@ cleanup:
 	return status;
 }
 
-#define FAULT	(1u << DOMAIN_FAULT)
-#define LOCK	(1u << DOMAIN_LOCK)
+#define FAULT	DOMAIN_FAULT
+#define LOCK	DOMAIN_LOCK
 #define BOTH	(FAULT | LOCK)
 #define ANY	0
 #define ROW(...)	{ ANY, __VA_ARGS__ }
@@ -203,7 +201,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		{ LOCK, { "by", 0, OPT_CHOICE, "LABEL", "who waited, or whose mm it was", &o.by,
 		  .choices = "pid|comm|owner" } },
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
-		  .choices = "pid|comm" } },
+		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
 		{ FAULT, { "yield", 0, OPT_FLAG, NULL,
 		  "what fault-around would gain, while it is off", &o.yield } },
 		{ FAULT, { "reconcile", 0, OPT_FLAG, NULL,
@@ -240,7 +238,8 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 	if (!strcmp(o.format, "json"))
 		o.json = true;
 	err_json(o.json);
-	if (domains == BOTH && domains_parse(o.list, &o.domains))
+	if (domains == BOTH &&
+	    (domains_parse(o.list, &o.domains) || domains_allow(o.domains, o.by, false, false)))
 		goto cleanup;
 	if (check_options(&o, dashes, argv + rest))
 		goto cleanup;

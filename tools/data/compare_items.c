@@ -174,32 +174,29 @@ static int add_values(struct quantities *all, size_t from, const struct recordin
 	return 0;
 }
 
-/* Did it look at the domain at all? */
-static bool has_domain(const struct recording *rec, enum metric_domain domain)
+/* What it looked at. */
+static unsigned int domains_of(const struct recording *rec)
 {
+	unsigned int seen = 0;
 	size_t i, k;
 
 	for (i = 0; i < rec->runs; i++)
 		for (k = 0; k < rec->run[i]->samples; k++)
-			if (rec->run[i]->sample[k].metric->domain == domain)
-				return true;
-	return false;
+			seen |= rec->run[i]->sample[k].metric->domain;
+	return seen;
 }
 
 int quantities_of(const struct recording *base, const struct recording *new,
 		  struct quantities *all)
 {
 	struct quantity *q;
-	bool seen[DOMAIN_MAX];
+	unsigned int seen = DOMAIN_FAULT | domains_of(base) | domains_of(new);
 	size_t i, from;
 	int f;
 
 	*all = (struct quantities){ 0 };
-	for (f = 0; f < DOMAIN_MAX; f++)
-		seen[f] = has_domain(base, f) || has_domain(new, f);
 	for (i = 0; i < METRIC_MAX; i++)
-		if (metrics[i].kind != KIND_RATIO &&
-		    (seen[metrics[i].domain] || metrics[i].domain == DOMAIN_FAULT) &&
+		if (metrics[i].kind != KIND_RATIO && !(metrics[i].domain & ~seen) &&
 		    add_metric(all, base, new, &metrics[i]))
 			goto fail;
 	for (f = 0; f < FACTS; f++) {

@@ -21,6 +21,7 @@ static const struct {
 	const char *name;
 	const char *const *values;
 	unsigned int count;
+	unsigned int domains;	/* of an open label: those that have rows of it */
 } labels[LABEL_MAX] = {
 	[LABEL_BACKING] = { "backing", backings, BACKING_MAX },
 	[LABEL_METHOD]	= { "method", methods, METHOD_MAX },
@@ -32,14 +33,14 @@ static const struct {
 	[LABEL_MODE]	= { "mode", modes, MODE_MAX },
 	[LABEL_SPACE]	= { "mm", spaces, SPACE_MAX },
 	[LABEL_PART]	= { "part", parts, PART_MAX },
-	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0 },
-	[LABEL_PID]	= { "pid", NULL, 0 },
-	[LABEL_COMM]	= { "comm", NULL, 0 },
-	[LABEL_FILE]	= { "file", NULL, 0 },
-	[LABEL_MAP]	= { "map", NULL, 0 },
-	[LABEL_ORDER]	= { "order", NULL, 0 },
-	[LABEL_LOCK]	= { "lock", NULL, 0 },
-	[LABEL_OWNER]	= { "owner", NULL, 0 },
+	[LABEL_VM_OPS]	= { "vm_ops", NULL, 0, DOMAIN_FAULT },
+	[LABEL_PID]	= { "pid", NULL, 0, DOMAIN_ALL },
+	[LABEL_COMM]	= { "comm", NULL, 0, DOMAIN_ALL },
+	[LABEL_FILE]	= { "file", NULL, 0, DOMAIN_FAULT },
+	[LABEL_MAP]	= { "map", NULL, 0, DOMAIN_FAULT },
+	[LABEL_ORDER]	= { "order", NULL, 0, DOMAIN_FAULT },
+	[LABEL_LOCK]	= { "lock", NULL, 0, DOMAIN_LOCK },
+	[LABEL_OWNER]	= { "owner", NULL, 0, DOMAIN_LOCK },
 };
 
 static const struct {
@@ -129,6 +130,11 @@ enum label label_by_name(const char *name)
 	for (l = 0; l < LABEL_MAX && strcmp(labels[l].name, name); l++)
 		;
 	return l;
+}
+
+unsigned int label_domains(enum label label)
+{
+	return label < LABEL_MAX ? labels[label].domains : 0;
 }
 
 const char *const *label_values(enum label label)

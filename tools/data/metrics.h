@@ -9,6 +9,7 @@
  *
  * X(id, name, domain, kind, unit, shape, better, exact, primary, align, margin, events, named,
  *   help)
+ *   domain  FAULT, LOCK; ALL: where all of them are observed
  *   kind    COUNTER, TIME (histogram of nanoseconds), BATCH (histogram of
  *           small whole numbers), RATIO (derived: see metrics.c)
  *   better  LOWER, HIGHER or NEITHER: the direction that diff calls better
@@ -174,8 +175,8 @@
 	X(LOCK_NESTED, "lock_nested", LOCK, COUNTER, "waits", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
 	  "waits that began within another one, whose time holds theirs")		\
-	X(FAULT_WAITED, "fault_waited", LOCK, COUNTER, "ns", PART,			\
-	  LOWER, 0, 0, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
+	X(FAULT_WAITED, "fault_waited", ALL, COUNTER, "ns", PART,			\
+	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | WAITS_BEGIN | WAITS_END, 0, \
 	  "of fault_latency, what was spent in waits: with both domains only")	\
 	X(LOCK_INTERRUPT, "lock_interrupt_wait", LOCK, TIME, "ns", NONE,		\
 	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END), 0,			\
@@ -184,7 +185,12 @@
 	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND), 0,						\
 	  "faults from user space that took mmap_lock: the lock of their VMA was not had")
 
-enum metric_domain { DOMAIN_FAULT, DOMAIN_LOCK, DOMAIN_MAX };
+/* What can be observed together or apart, as -e names it: X(id, bit, name). */
+#define DOMAINS(X)	X(FAULT, 1, "fault") X(LOCK, 2, "lock")
+
+#define DOMAIN_ENUM(id, bit, name)	DOMAIN_##id = bit,
+#define DOMAIN_OR(id, bit, name)	| bit
+enum metric_domain { DOMAINS(DOMAIN_ENUM) DOMAIN_ALL = 0 DOMAINS(DOMAIN_OR) };
 enum metric_kind { KIND_COUNTER, KIND_TIME, KIND_BATCH, KIND_RATIO };
 enum metric_better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };
 enum metric_align { ALIGN_NONE, ALIGN_FAULTS, ALIGN_PAGES };

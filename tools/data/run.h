@@ -35,6 +35,7 @@ const struct metric *metric_by_name(const char *name);
 const char *label_name(enum label label);
 const char *const *label_values(enum label label);
 enum label label_by_name(const char *name);	/* LABEL_MAX: there is none */
+unsigned int label_domains(enum label label);	/* DOMAIN_ bits; 0: it is no open one */
 
 #define SHAPE_LABELS_MAX	4	/* most labels of a shape: room for one combination */
 

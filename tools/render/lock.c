@@ -64,6 +64,7 @@ static struct lock_line *gather(const struct run *run, enum label first, size_t 
 		}
 		l->flags |= s->flags;
 		if (s->metric->id == METRIC_LOCK_CONTENDED) {
+			l->flags |= s->max > s->value ? SAMPLE_LOWER_BOUND : 0;
 			l->waits += s->value;
 			continue;
 		}
@@ -138,7 +139,8 @@ static void print_rows(FILE *f, const struct run *run, enum label label, const c
 	for (i = 0; i < n && i < ROWS_SHOWN; i++) {
 		text_escape(clean, sizeof(clean), lines[i].label[0]);
 		table_cell(&t, "%s", clean);
-		table_cell(&t, "%s", text_count(lines[i].waits).s);
+		table_cell(&t, "%s%s", text_count(lines[i].waits).s,
+			   lines[i].flags & SAMPLE_LOWER_BOUND ? "+" : "");
 		table_cell(&t, "%s", text_time(lines[i].ns).s);
 		table_cell(&t, "%s",
 			   lines[i].ended ? text_time(lines[i].ns / lines[i].ended).s : "-");
@@ -178,6 +180,7 @@ static void print_fault_parts(FILE *f, const struct run *run, const struct view 
 	struct hist *h = malloc(sizeof(*h));
 	const char *want[LABEL_MAX] = { NULL };
 	uint64_t rest, faults;
+	bool lower, some_lower = false;
 	struct total waited;
 	unsigned int flags;
 
@@ -193,13 +196,15 @@ static void print_fault_parts(FILE *f, const struct run *run, const struct view 
 		want[LABEL_PART] = *part;
 		if (!run_total(run, METRIC_FAULT_WAITED, want, &waited, NULL) || !waited.value)
 			continue;
+		lower = waited.flags & SAMPLE_LOWER_BOUND;
+		some_lower |= lower;
 		table_cell(&t, "%s", *part);
-		table_cell(&t, "%s", text_time(waited.value).s);
+		table_cell(&t, "%s%s", text_time(waited.value).s, lower ? "+" : "");
 		table_cell(&t, "%s", text_percent(waited.value, h->sum).s);
 		table_cell(&t, "%s", text_time(waited.value / faults).s);
 		rest -= waited.value < rest ? waited.value : rest;
 	}
-	table_cell(&t, "rest");
+	table_cell(&t, some_lower ? "rest, at most" : "rest");
 	table_cell(&t, "%s", text_time(rest).s);
 	table_cell(&t, "%s", text_percent(rest, h->sum).s);
 	table_cell(&t, "%s", text_time(rest / faults).s);
@@ -274,6 +279,7 @@ void text_lock(FILE *f, const struct recording *rec, const struct view *view)
 			text_context(f, rec, run, view);
 		text_lock_part(f, run, view);
 		text_unavailable(f, run, view);
+		text_cost(f, run, view);
 		text_trust(f, &rec->machine, &run->trust, view);
 		if (brief)
 			fputc('\n', f);

@@ -286,14 +286,22 @@ static int fill_hist(struct sample *s, enum hist_kind kind, const uint64_t *now,
 	return 0;
 }
 
+static bool is_time(const struct metric *m)
+{
+	return !strcmp(m->unit, "ns");
+}
+
 /*
  * Can one lost run hide more than one of what the counter counts? Windows have many
- * pages, and a large folio or vm_insert_pages() installs many PTEs at once.
+ * pages, a large folio or vm_insert_pages() installs many PTEs at once, a wait has
+ * many nanoseconds.
  */
 static bool is_sum(const struct metric *m, const struct sample *s)
 {
 	const char *const *methods = label_values(LABEL_METHOD), *method = s->label[LABEL_METHOD];
 
+	if (is_time(m))
+		return true;
 	return (!strcmp(m->unit, "pages") || !strcmp(m->unit, "ptes")) &&
 	       method != methods[METHOD_PER_PAGE] && method != methods[METHOD_COW] &&
 	       method != methods[METHOD_ZERO_PAGE];
@@ -315,12 +323,12 @@ struct missed {
 /* One event installs at most a page table's worth of PTEs in one go. */
 #define PTES_OF_RUN	(sysconf(_SC_PAGESIZE) / sizeof(uint64_t))
 
-static uint64_t moved(const struct missed *missed, bool sum)
+static uint64_t moved(const struct missed *missed, const struct metric *m, bool sum)
 {
 	bool cut = false;
 	uint64_t n = missed->runs;
 
-	if (missed->all_moved || n > LOST_MAX)
+	if (missed->all_moved || n > LOST_MAX || (n && sum && is_time(m)))
 		return UINT64_MAX;
 	return sum ? sat_add(n * PTES_OF_RUN, 0, &cut) : n;
 }
@@ -337,7 +345,7 @@ static int add_slot(const struct counts *c, const struct metric *m, size_t slot,
 	if (!s)
 		return -1;
 	label_sample(s, m, slot);
-	s->moved = moved(missed, m->kind == KIND_COUNTER && is_sum(m, s));
+	s->moved = moved(missed, m, m->kind == KIND_COUNTER && is_sum(m, s));
 	if (c->maps.inferred[m->id * SLOT_BASE_FAULT + slot])
 		s->flags |= SAMPLE_INFERRED;
 	switch (m->kind) {
@@ -401,7 +409,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 
 		if (missed->all_moved || lost > LOST_MAX || (lost && sums))
 			s->flags |= SAMPLE_LOWER_BOUND;
-		s->moved = moved(missed, sums);
+		s->moved = moved(missed, m, sums);
 		s->value = sum;
 		s->max = sat_add(sum, s->flags & SAMPLE_LOWER_BOUND ? 0 : lost, &cut);
 		return 0;
@@ -410,7 +418,7 @@ static int add_by(const struct counts *c, const struct metric *m, unsigned int s
 	if (!h)
 		return -1;
 	hist_init(h, m->kind == KIND_TIME ? HIST_TIME : HIST_BATCH);
-	s->moved = moved(missed, false);
+	s->moved = moved(missed, m, false);
 	h->count = n;
 	h->sum = sum;
 	s->flags |= lost ? SAMPLE_LOWER_BOUND : 0;
@@ -523,8 +531,7 @@ int counts_samples(const struct counts *c, const struct plan *plan,
 				missed[m->id].runs = sat_add(missed[m->id].runs, lost[e], &cut);
 				missed[m->id].all_moved |= (EVENTS_OF_SCOPE >> e) & 1;
 			}
-		if (!plan_has(&plan->opts, m->domain) ||
-		    (m->id == METRIC_FAULT_WAITED && !plan_has(&plan->opts, DOMAIN_FAULT)))
+		if (!plan_has(&plan->opts, m->domain))
 			continue;
 		why = plan_metric_missing(plan, m);
 		if (why) {

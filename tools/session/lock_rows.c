@@ -137,15 +137,30 @@ static const char *row_text(const struct lock_rows *l, size_t i, const struct sy
 	return "(no name)";
 }
 
+/* Of a metric's classes, before the rows: lost runs hide waits of any. */
+static unsigned int flags_of(const struct run *run, size_t first, enum metric_id metric)
+{
+	unsigned int flags = 0;
+	size_t i;
+
+	for (i = 0; i < first; i++) {
+		const struct sample *s = &run->sample[i];
+
+		if (s->metric->id == metric)
+			flags |= s->flags | (s->max > s->value ? SAMPLE_LOWER_BOUND : 0);
+	}
+	return flags & (SAMPLE_LOWER_BOUND | SAMPLE_INFERRED);
+}
+
 static int add(struct run *run, enum metric_id metric, enum label label, const char *text,
-	       bool lower, struct sample **sample)
+	       unsigned int flags, struct sample **sample)
 {
 	struct sample *s = run_add(run, metric);
 
 	if (!s)
 		return -1;
 	sample_set_label(s, label, text);
-	s->flags = lower ? SAMPLE_LOWER_BOUND : 0;
+	s->flags = flags;
 	*sample = s;
 	return 0;
 }
@@ -161,7 +176,7 @@ static struct sample *find(struct run *run, size_t first, enum metric_id metric,
 	return NULL;
 }
 
-static int add_row(const struct lock_rows *l, size_t i, const char *text, size_t first, bool lower,
+static int add_row(const struct lock_rows *l, size_t i, const char *text, size_t first,
 		   struct run *run)
 {
 	uint64_t begun = l->now[i].begun - l->start[i].begun;
@@ -169,12 +184,14 @@ static int add_row(const struct lock_rows *l, size_t i, const char *text, size_t
 	struct sample *s = find(run, first, METRIC_LOCK_CONTENDED, label, text);
 	struct hist *h;
 
-	if (!s && add(run, METRIC_LOCK_CONTENDED, label, text, lower, &s))
+	if (!s && add(run, METRIC_LOCK_CONTENDED, label, text,
+		      flags_of(run, first, METRIC_LOCK_CONTENDED), &s))
 		return -1;
 	s->value += begun;
 	s->max = s->value;
 	s = find(run, first, METRIC_LOCK_WAIT, label, text);
-	if (!s && add(run, METRIC_LOCK_WAIT, label, text, lower, &s))
+	if (!s && add(run, METRIC_LOCK_WAIT, label, text,
+		      flags_of(run, first, METRIC_LOCK_WAIT), &s))
 		return -1;
 	h = sample_hist(s);
 	if (!h)
@@ -185,12 +202,24 @@ static int add_row(const struct lock_rows *l, size_t i, const char *text, size_t
 	return 0;
 }
 
-int lock_rows_samples(const struct lock_rows *l, bool lower, struct run *run)
+static bool unavailable(const struct run *run, enum metric_id metric)
+{
+	size_t i;
+
+	for (i = 0; i < run->samples; i++)
+		if (run->sample[i].metric->id == metric)
+			return run->sample[i].unavailable;
+	return false;
+}
+
+int lock_rows_samples(const struct lock_rows *l, struct run *run)
 {
 	size_t i, first = run->samples;
 	struct symbols s = { 0 };
 	int ret = 0;
 
+	if (unavailable(run, METRIC_LOCK_CONTENDED))
+		return 0;
 	for (i = 0; i < LOCK_ROWS && !s.n; i++)
 		if (l->maps.by == LABEL_LOCK && in_use(l, i) && !*l->row[i].name &&
 		    symbols_read(&s, KALLSYMS))
@@ -202,7 +231,7 @@ int lock_rows_samples(const struct lock_rows *l, bool lower, struct run *run)
 		if (!in_use(l, i))
 			continue;
 		text = run_text(run, row_text(l, i, &s, room, sizeof(room)));
-		ret = text ? add_row(l, i, text, first, lower, run) : -1;
+		ret = text ? add_row(l, i, text, first, run) : -1;
 	}
 	symbols_free(&s);
 	return ret;

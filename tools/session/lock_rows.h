@@ -21,9 +21,9 @@ int lock_rows_read(struct lock_rows *l);
 void lock_rows_lap(struct lock_rows *l);	/* count from what was read last */
 
 /*
- * Samples of the rows, from what was read last; with `lower`, lower bounds. Returns
- * 0, or -1 without memory.
+ * Samples of the rows, from what was read last, as sure as those of the classes that
+ * are in the run already. Returns 0, or -1 without memory.
  */
-int lock_rows_samples(const struct lock_rows *l, bool lower, struct run *run);
+int lock_rows_samples(const struct lock_rows *l, struct run *run);
 
 #endif

@@ -28,7 +28,7 @@ struct plan_event {
 struct plan_options {
 	const char *btf;	/* NULL: the running kernel's */
 	const char *kallsyms;	/* NULL: the running kernel's, or none with btf */
-	unsigned int domains;	/* bits 1 << DOMAIN_; 0: faults alone */
+	unsigned int domains;	/* DOMAIN_ bits; 0: faults alone */
 	bool yield;		/* follow what fault-around would gain */
 	bool reconcile;		/* what RSS grew by; teardown and fork */
 	bool exact;		/* only mechanisms without observed loss */
@@ -59,6 +59,8 @@ struct plan {
 };
 
 bool plan_has(const struct plan_options *opts, enum metric_domain domain);
+/* The label itself where the domain has rows by it, and is observed; else 0. */
+enum label plan_by(const struct plan_options *opts, enum label by, enum metric_domain domain);
 
 /*
  * Decide for each event how it is observed. Everything that is tried on the

@@ -143,7 +143,7 @@ static void configure(struct session *s)
 		/* The kernel keeps 15 bytes of a name (TASK_COMM_LEN). */
 		memcpy((void *)ro->target_comm, target->comm, strnlen(target->comm, 15));
 	}
-	if (s->opts.by >= LABEL_OPEN) {
+	if (plan_by(&s->plan->opts, s->opts.by, DOMAIN_FAULT)) {
 		ro->by_label = s->opts.by;
 		bpf_map__set_max_entries(s->skel->maps.by_counts, BY_SLOTS);
 		bpf_map__set_max_entries(s->skel->maps.by_slots, BY_SLOTS);
@@ -189,8 +189,7 @@ static void configure_locks(struct session *s)
 	ro->page_offset_at = plan->page_offset_at;
 	ro->folio_wait_at = plan->folio_wait_at;
 	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
-	if (s->opts.lock_by && s->opts.lock_by != LABEL_LOCK)
-		ro->lock_by = s->opts.lock_by;
+	ro->lock_by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_MAX;
 	bpf_map__set_max_entries(s->skel->maps.lock_rows, LOCK_ROWS);
 	bpf_map__set_max_entries(s->skel->maps.lock_counts, LOCK_ROWS);
 }
@@ -203,7 +202,7 @@ static int open_counts(struct session *s)
 		.counters = bpf_map__fd(s->skel->maps.counters),
 		.batches = bpf_map__fd(s->skel->maps.batches),
 		.times = bpf_map__fd(s->skel->maps.times),
-		.by = s->opts.by,
+		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_FAULT),
 		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
 		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
 		.by_used = &s->skel->bss->by_used,
@@ -214,7 +213,7 @@ static int open_counts(struct session *s)
 	s->rows = lock_rows_new(&(struct lock_rows_maps){
 		.rows = bpf_map__fd(s->skel->maps.lock_rows),
 		.counts = bpf_map__fd(s->skel->maps.lock_counts),
-		.by = s->opts.lock_by ?: LABEL_LOCK,
+		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_LOCK,
 	});
 	if (!s->rows)
 		err("session", "out of memory");
@@ -595,5 +594,5 @@ int session_collect(struct session *s, struct run *run)
 		return -1;
 	if (counts_samples(s->counts, s->plan, lost, run))
 		return -1;
-	return s->rows ? lock_rows_samples(s->rows, lost[EVENT_SPIN_WAIT], run) : 0;
+	return s->rows ? lock_rows_samples(s->rows, run) : 0;
 }

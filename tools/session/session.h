@@ -16,7 +16,6 @@ struct session_options {
 	struct target *target;
 	bool yield;		/* as in the plan: switches fault-around off meanwhile */
 	enum label by;		/* count by it as well, if it is an open one */
-	enum label lock_by;	/* rows of waits for locks; LABEL_LOCK, or an open one */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);
 };

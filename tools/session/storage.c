@@ -6,7 +6,12 @@
 
 bool plan_has(const struct plan_options *opts, enum metric_domain domain)
 {
-	return (opts->domains ? opts->domains : 1u << DOMAIN_FAULT) >> domain & 1;
+	return !(domain & ~(opts->domains ?: DOMAIN_FAULT));
+}
+
+enum label plan_by(const struct plan_options *opts, enum label by, enum metric_domain domain)
+{
+	return label_domains(by) & domain && plan_has(opts, domain) ? by : 0;
 }
 
 void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX],
@@ -57,5 +62,9 @@ void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool 
 		       pairs * sizeof(struct batch_pair) +
 		       mem->times * sizeof(struct time_kinds) +
 		       (by ? BY_SLOTS : 1) * sizeof(struct by_counts);
+	if (plan_has(opts, DOMAIN_LOCK))
+		mem->per_cpu += LOCK_ROWS * sizeof(struct lock_row_counts) + LOCK_SPINS_SIZE;
 	mem->total = mem->per_cpu * mem->cpus;
+	if (plan_has(opts, DOMAIN_LOCK))
+		mem->total += LOCK_ROWS * sizeof(struct lock_row);
 }
