@@ -526,6 +526,31 @@ def test_child():
            None if len(held) == 1 and not alive(held[0]) else f"{held} still alive")
 
 
+def test_contend():
+    """Processes that collide: one of them is killed, or the one that began them."""
+    for who in ("member", "parent"):
+        with subprocess.Popen([BINARY, "bench", "contend", "i_mmap_rwsem", "--threads", "3",
+                               "--seconds", "600"], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as p:
+            if not os.path.exists(f"/proc/{p.pid}/task/{p.pid}/children"):
+                p.kill()
+                result("processes that collide", skip="/proc shows no children")
+                return
+            # From when there are processes on, be they ready or not.
+            while not (held := children(p.pid)) and p.poll() is None:
+                time.sleep(0.001)
+            os.kill(held[-1] if who == "member" else p.pid, signal.SIGKILL)
+            _, errors = p.communicate(timeout=60)
+        deadline = time.monotonic() + 30
+        while any(alive(child) for child in held) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        good = not any(alive(child) for child in held) and \
+            (who == "parent" or (p.returncode == 70 and "ended early" in errors and
+                                 len(errors.splitlines()) == 1))
+        result(f"processes that collide: the {who} is killed, and all end",
+               None if good else f"{p.returncode} {errors} {held}")
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
@@ -554,7 +579,7 @@ def test_text():
 try:
     for test in (test_exact_work, test_fault_around, test_thp, test_eager, test_control,
                  test_environment, test_bad_input, test_not_permitted, test_files, test_signals,
-                 test_child, test_text):
+                 test_child, test_contend, test_text):
         test()
 finally:
     subprocess.run(["rm", "-rf", DIRECTORY], check=True)

@@ -293,6 +293,7 @@ mmap_lock word
 mmap_lock --threads
 mmap_lock --threads 1
 mmap_lock --threads 257
+vma_lock --threads 3
 mmap_lock --threads x
 mmap_lock --seconds
 mmap_lock --seconds 0

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +33,9 @@
 
 /* Shared by all processes. */
 struct arena {
-	pthread_barrier_t gate;
-	_Atomic unsigned int ready;	/* members that are about to be at the gate */
+	_Atomic unsigned int arrived;	/* members that came to a gate, at all of them */
+	_Atomic unsigned int open;	/* gates that are open; a futex */
+	pid_t parent;
 	_Atomic bool stop;
 	_Atomic unsigned int failed;	/* errno of whoever failed first */
 	_Atomic uint64_t ops[MEMBERS_MAX];
@@ -330,16 +334,29 @@ static const struct class classes[] = {
 
 #define CLASSES_N	(sizeof(classes) / sizeof(*classes))
 
+/* No barrier: who opens must not wait for whoever was killed. */
+static void gate_pass(struct arena *a, unsigned int number)
+{
+	unsigned int open;
+
+	a->arrived++;
+	while ((open = a->open) < number)
+		syscall(SYS_futex, &a->open, FUTEX_WAIT, open, NULL, NULL, 0);
+}
+
+static void gate_open(struct arena *a)
+{
+	a->open++;
+	syscall(SYS_futex, &a->open, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void *member_main(void *arg)
 {
 	struct member *m = arg;
 
-	m->arena->ready++;
-	pthread_barrier_wait(&m->arena->gate);
-	pthread_barrier_wait(&m->arena->gate);	/* observed from here on */
+	gate_pass(m->arena, 1);		/* observed from here on */
 	m->class->work(m->arena, m->map, m->fd, m->share, m->threads, &m->arena->ops[m->number]);
-	pthread_barrier_wait(&m->arena->gate);
-	pthread_barrier_wait(&m->arena->gate);	/* until here: a thread's end is not of it */
+	gate_pass(m->arena, 2);		/* until here: a thread's end is not of it */
 	return NULL;
 }
 
@@ -347,12 +364,15 @@ static void *member_main(void *arg)
 static void process_main(struct arena *a, const struct class *class, int fd, unsigned int first,
 			 unsigned int threads)
 {
-	char *map = class->map ? class->map(a, fd, threads) : NULL;
 	struct member member[MEMBERS_MAX];
 	pthread_t thread[MEMBERS_MAX];
 	unsigned int i;
+	char *map;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The parent may have ended before it could be asked for a sign of that. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != a->parent)
+		_exit(1);
+	map = class->map ? class->map(a, fd, threads) : NULL;
 	for (i = 0; i < threads; i++)
 		member[i] = (struct member){ a, class, map, fd, i, threads, first + i };
 	for (i = 1; i < threads; i++) {
@@ -368,55 +388,102 @@ static void process_main(struct arena *a, const struct class *class, int fd, uns
 	_exit(0);
 }
 
-static void sleep_for(double seconds)
+/* Its processes; SIGCHLD is blocked. */
+struct crowd {
+	struct arena *arena;
+	pid_t pid[MEMBERS_MAX];		/* 0: has ended */
+	unsigned int n;
+	sigset_t ends;
+};
+
+/* Reap whoever has ended; before the last gate is open, nobody should have. */
+static void crowd_reap(struct crowd *c, int flags)
+{
+	unsigned int i;
+	int status;
+	pid_t pid;
+
+	for (i = 0; i < c->n; i++) {
+		pid = c->pid[i] ? waitpid(c->pid[i], &status, flags) : 0;
+		if (!pid)
+			continue;
+		c->pid[i] = 0;
+		if (flags & WNOHANG || pid < 0 || status) {
+			errno = EOWNERDEAD;
+			fail(c->arena);
+		}
+	}
+}
+
+static void crowd_kill(struct crowd *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->pid[i])
+			kill(c->pid[i], SIGKILL);
+	crowd_reap(c, 0);
+}
+
+/* For so long, or until one ends or fails. */
+static void crowd_sleep(struct crowd *c, double seconds)
 {
 	struct timespec t = { .tv_sec = seconds };
 
 	t.tv_nsec = (seconds - (double)t.tv_sec) * 1e9;
-	while (nanosleep(&t, &t) && errno == EINTR)
-		;
+	sigtimedwait(&c->ends, NULL, &t);
+	crowd_reap(c, WNOHANG);
+}
+
+/* Until so many have come to a gate, or one failed. */
+static bool crowd_comes(struct crowd *c, unsigned int arrived)
+{
+	while (c->arena->arrived < arrived && !c->arena->failed)
+		crowd_sleep(c, 0.001);
+	return !c->arena->failed;
 }
 
 static uint64_t run(struct arena *a, const struct class *class, unsigned int threads,
 		    double seconds, struct control *c, int fd)
 {
-	unsigned int each = class->threads ? class->threads : threads, n, i;
-	pid_t pid[MEMBERS_MAX];
+	unsigned int each = class->threads ? class->threads : threads, i;
+	struct crowd crowd = { .arena = a };
+	sigset_t before;
 	uint64_t ops = 0;
-	int status;
+	pid_t pid;
 
-	for (n = 0; n < threads / each; n++) {
-		pid[n] = fork();
-		if (!pid[n])
-			process_main(a, class, fd, n * each, each);
-		if (pid[n] < 0) {
+	sigemptyset(&crowd.ends);
+	sigaddset(&crowd.ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &crowd.ends, &before);
+	a->parent = getpid();
+	while (crowd.n < threads / each) {
+		pid = fork();
+		if (!pid)
+			process_main(a, class, fd, crowd.n * each, each);
+		if (pid < 0) {
 			fail(a);
 			break;
 		}
+		crowd.pid[crowd.n++] = pid;
 	}
-	/* At the gate all must come. */
-	while (a->ready < threads && !a->failed)
-		sleep_for(0.001);
-	if (a->failed) {
-		while (n--) {
-			kill(pid[n], SIGKILL);
-			waitpid(pid[n], NULL, 0);
-		}
-		return 0;
-	}
-	pthread_barrier_wait(&a->gate);
+	if (!crowd_comes(&crowd, threads))
+		goto cleanup;
 	control_send(c, "enable\n");
-	pthread_barrier_wait(&a->gate);
-	sleep_for(seconds);
+	gate_open(a);
+	crowd_sleep(&crowd, seconds);
 	a->stop = true;
-	pthread_barrier_wait(&a->gate);
+	crowd_comes(&crowd, 2 * threads);
 	control_send(c, "disable\n");
-	pthread_barrier_wait(&a->gate);
-	for (i = 0; i < threads / each; i++)
-		if (waitpid(pid[i], &status, 0) != pid[i] || status)
-			fail(a);
+	if (a->failed)
+		goto cleanup;
+	gate_open(a);
+	crowd_reap(&crowd, 0);
 	for (i = 0; i < threads; i++)
 		ops += a->ops[i];
+
+cleanup:
+	crowd_kill(&crowd);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return ops;
 }
 
@@ -436,8 +503,10 @@ static int contend(const char *name, uint64_t threads, double seconds, bool json
 		    name);
 		return EXIT_USAGE;
 	}
-	if (class->threads)
-		threads -= threads % class->threads;
+	if (class->threads && threads % class->threads) {
+		err("--threads", "'%" PRIu64 "' leaves one alone: %s takes pairs", threads, name);
+		return EXIT_USAGE;
+	}
 	if (control_open(&c))
 		return EXIT_USAGE;
 	a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -452,12 +521,12 @@ static int contend(const char *name, uint64_t threads, double seconds, bool json
 	}
 	pthread_barrierattr_init(&shared);
 	pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&a->gate, &shared, threads + 1);
 	pthread_barrier_init(&a->round, &shared, threads);
 	ops = run(a, class, threads, seconds, &c, fd);
 	close(fd);
 	if (a->failed) {
-		err("bench contend", "%s: %s", name, strerror(a->failed));
+		err("bench contend", "%s: %s", name, a->failed == EOWNERDEAD ?
+		    "one of its processes has ended early" : strerror(a->failed));
 		return EXIT_INTERNAL;
 	}
 	values_write("contend_ops", ops, "ops", "higher");
