@@ -97,6 +97,10 @@ def manual():
     told = re.findall(r"^\.TP\n\.B (\w+)$", section, re.M)
     result("mmscope(1) has each command, in the order of --help", None if told == commands
            else f"{told}, not {commands}")
+    with open(os.path.join(TREE, "README.md"), encoding="utf-8") as f:
+        told = set(re.findall(r"^    mmscope (\w+)", f.read(), re.M))
+    result("README has each command", None if told == set(commands)
+           else f"{told ^ set(commands)}")
     for page in pages:
         have = set().union(*(every[c][0] for c in page.commands if c in every))
         wrong = [f"no option of {page.commands}: {o}"

@@ -299,4 +299,14 @@ check 'SIGINT stops the run with its status' [ "$status" = 130 ]
 check 'SIGINT ends the suites' gone
 check 'SIGINT leaves no file' [ -z "$(ls -A "$scratch")" ]
 
+fresh <<'!'
+kill -HUP $PPID $$; sleep 1; echo ok 1 - one; echo 1..1
+!
+(
+	trap '' HUP
+	suite
+	[ "$status" = 0 ]
+)
+check 'a hang-up that is ignored is that of runner and suites' [ $? = 0 ]
+
 finish
