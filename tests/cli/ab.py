@@ -87,6 +87,8 @@ def usage():
             ("more CPUs than are counted", [*BASE, "--icount", "--cpus", "2", *CMD],
              "counts the instructions of one CPU"),
             ("a domain that is none", [*BASE, "-e", "fault,nosuch", *CMD], "'nosuch' is no domain"),
+            ("an option of another domain", [*BASE, "-e", "lock", "--exact", *CMD],
+             "--exact: is about faults"),
             ("a file that is not there", [*BASE, "--copy", "missing", *CMD], "--copy: 'missing'"),
             ("an environment that is none", [*BASE, "--env", "NAME", *CMD], "is not NAME=VALUE"),
             ("nodes without memory", [*BASE, "--numa", "32", *CMD], "32 nodes leave less than"),

@@ -266,7 +266,7 @@ static int compare(const struct ab *ab)
 static int check(struct ab *ab, bool dashes)
 {
 	struct recording *rec;
-	unsigned int domains;
+	unsigned int domains = DOMAIN_FAULT;
 	int side, ret = 0;
 
 	for (side = 0; side < 2; side++) {
@@ -297,7 +297,8 @@ static int check(struct ab *ab, bool dashes)
 		    ab->dir);
 		return -1;
 	}
-	if (ab->events && domains_parse(ab->events, &domains))
+	if ((ab->events && domains_parse(ab->events, &domains)) ||
+	    domains_allow(domains, NULL, ab->exact, false))
 		return -1;
 	if (vm_check(&ab->vm, ab->command))
 		return -1;
