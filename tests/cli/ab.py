@@ -188,7 +188,7 @@ def resume():
            and b"2 and 2 boots in blocks" in done.stdout else done.stdout.decode())
     boots("run/A.json", [0, 3, 4], 10**18)
     expect("boots that were not taken in turns", ab(*again, *CMD), 125,
-           "3 boots of A and 2 of B, which were not taken in turns")
+           "boots, 3 of A and 2 of B, that were not taken in turns")
     write("run/A.json", b"{")
     expect("a damaged recording", ab(*again, *CMD), 125, "damaged at byte")
 

@@ -199,6 +199,9 @@ def blocks():
     half = copy.deepcopy(base)
     half["runs"][0]["boot_id"] = "00000000-0000-4000-8000-000000009999"
     expect("files that share some boots only", base, half, 125, "boots are in both files")
+    for n, run in enumerate(half["runs"][:-1]):
+        run["boot_id"] = f"10000000-0000-4000-8000-00000000{n:04}"
+    expect("files that share one boot only", base, half, 125, "1 boot is in both files")
 
 
 def families():

@@ -210,7 +210,7 @@ int ab_count(const struct ab *ab, size_t *done)
 	for (i = 0; i < *done; i++)
 		want[ab_side(i)]++;
 	if (!ret && (want[0] != boots[0].n || *done > 2 * ab->boots)) {
-		err("%s", "its recordings hold %zu boots of A and %zu of B, which were not taken in "
+		err("%s", "its recordings hold boots, %zu of A and %zu of B, that were not taken in "
 		    "turns; -o names another directory", ab->dir, boots[0].n, boots[1].n);
 		ret = -1;
 	}

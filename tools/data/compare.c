@@ -228,8 +228,8 @@ static bool blocked(struct work *w, bool same_primaries)
 		return true;
 	}
 	if (w->plan.entangled) {
-		no_verdict(c, "%zu boots are in both files, but not all of them: the sides are not "
-			   "independent", w->plan.shared);
+		no_verdict(c, "%zu boot%s in both files, but not all of them: the sides are not "
+			   "independent", w->plan.shared, w->plan.shared == 1 ? " is" : "s are");
 		return true;
 	}
 	if (c->states && !c->states_ignored) {
