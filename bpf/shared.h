@@ -76,6 +76,16 @@ struct time_kinds {
 	hist_u64 bucket[HIST_TIME_BUCKETS];
 };
 
+/*
+ * Of all combinations of labels few occur in one run, and the histogram of one takes
+ * kilobytes for every CPU that there may be: those that occur take an element of the
+ * map when they first do. PAIRS_MAX, TIMES_MAX: combinations at most; _ROOM: elements.
+ */
+#define PAIRS_MAX	128
+#define PAIRS_ROOM	40
+#define TIMES_MAX	512
+#define TIMES_ROOM	96
+
 #define YIELD_TABLES	16384	/* page tables whose windows are followed at a time */
 #define KNOWN_OPS_MAX	16	/* vm_operations_struct symbols with a backing */
 #define BY_SLOTS	OPEN_VALUES_MAX

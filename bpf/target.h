@@ -14,6 +14,7 @@
 
 const volatile __u16 slot_of[SLOT_TOTAL];		/* raw label combination -> dense slot */
 const volatile __u32 metric_base[METRIC_MAX];	/* counters or histogram of slot 0 */
+const volatile __u32 pairs_room, times_room;	/* elements of the maps */
 const volatile __u64 known_ops[KNOWN_OPS_MAX];	/* addresses of vm_operations_structs */
 const volatile __u8 known_ops_backing[KNOWN_OPS_MAX];
 const volatile bool observe_all;		/* every task that fits, not only marked ones */
@@ -42,6 +43,8 @@ __u32 observing;				/* 0: nothing is counted */
 __u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
 __u64 array_ops;			/* vm_ops of a BPF array that was mapped */
 __u32 by_used;				/* slots of the open label in use */
+__u32 pair_at[PAIRS_MAX], pairs_used;	/* 1 + the element of a combination; 0: none yet */
+__u32 time_at[TIMES_MAX], times_used;
 
 struct task_state {
 	struct task_mark mark;	/* first */
@@ -127,7 +130,7 @@ struct {
 	__type(value, struct counters);
 } counters SEC(".maps");
 
-/* The loader sets max_entries of these to what the metrics table needs. */
+/* The loader sets max_entries of these to what the options need. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -235,12 +238,31 @@ static __always_inline void count(enum metric_id metric, u32 slot, u64 n)
 		count_at(metric_base[metric] + slot, n);
 }
 
+/* The first of a combination; of two CPUs at once one wins, and one element is lost. */
+static __noinline u32 take_element(u32 *at, u32 *used, u32 room)
+{
+	u32 n = room, before;
+
+	if (*used < room)
+		n = __sync_fetch_and_add(used, 1);
+	if (n >= room) {
+		count_trust(TRUST_MAP_FULL);
+		return room;	/* no look-up finds it */
+	}
+	before = __sync_val_compare_and_swap(at, 0, n + 1);
+	return before ? before - 1 : n;
+}
+
 /* Where a metric of batches and the one beside it are counted, or NULL. */
 static __always_inline struct batch_pair *batch_at(enum metric_id metric, u32 slot)
 {
-	u32 key = metric_base[metric] + slot;
+	u32 *at, key;
 
-	return slot_ok(slot) ? bpf_map_lookup_elem(&batches, &key) : 0;
+	if (!slot_ok(slot))
+		return 0;
+	at = &pair_at[clamp(metric_base[metric] + slot, PAIRS_MAX)];
+	key = *at ? *at - 1 : take_element(at, &pairs_used, pairs_room);
+	return bpf_map_lookup_elem(&batches, &key);
 }
 
 static __always_inline void count_batch_n(enum metric_id metric, u32 slot, u64 value, u64 n)
@@ -276,9 +298,14 @@ static __always_inline void count_batch_both(enum metric_id metric, u32 slot, u6
 
 static __always_inline struct time_kinds *count_time(enum metric_id metric, u32 slot, u64 value)
 {
-	u32 key = metric_base[metric] + slot;
-	struct time_kinds *h = slot_ok(slot) ? bpf_map_lookup_elem(&times, &key) : 0;
+	struct time_kinds *h;
+	u32 *at, key;
 
+	if (!slot_ok(slot))
+		return 0;
+	at = &time_at[clamp(metric_base[metric] + slot, TIMES_MAX)];
+	key = *at ? *at - 1 : take_element(at, &times_used, times_room);
+	h = bpf_map_lookup_elem(&times, &key);
 	if (!h)
 		return 0;
 	__sync_fetch_and_add(&h->bucket[clamp(hist_time_bucket(value), HIST_TIME_BUCKETS)], 1);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/shared.h"
 #include "data/run.h"
 
 /* What the BPF side indexes slot_of[] with: base plus the row-major raw index. */
@@ -135,7 +136,7 @@ static void test_labels(void **state)
 
 static void test_metrics(void **state)
 {
-	size_t i, counters = 0;
+	size_t i, counters = 0, batches = 0, times = 0;
 
 	for (i = 0; i < METRIC_MAX; i++) {
 		assert_int_equal(metrics[i].id, i);
@@ -145,9 +146,15 @@ static void test_metrics(void **state)
 		assert_true(strlen(metrics[i].help) > 0 && strlen(metrics[i].unit) > 0);
 		if (metrics[i].kind == KIND_COUNTER)
 			counters += shape_slots(metrics[i].shape);
+		if (metrics[i].kind == KIND_TIME)
+			times += shape_slots(metrics[i].shape);
+		if (metrics[i].kind == KIND_BATCH && !METRIC_LANE(i))
+			batches += shape_slots(metrics[i].shape);
 	}
 	assert_null(metric_by_name("ptes"));
 	assert_true(counters <= COUNTERS_MAX);
+	assert_true(batches <= PAIRS_MAX);
+	assert_true(times <= TIMES_MAX);
 	assert_int_equal(COUNTERS_MAX & (COUNTERS_MAX - 1), 0);
 }
 

@@ -102,15 +102,22 @@ void counts_free(struct counts *c)
 	free(c);
 }
 
-/* Sum elements [0, n) of a per-CPU array of `words` 64-bit words each. */
-static int read_array(struct counts *c, int map, uint32_t n, size_t words, uint64_t *to)
+/*
+ * Sum n elements of a per-CPU array of `words` 64-bit words each: those of `at`, or all if
+ * it is NULL. What has no element yet is 0, and is not read: a read copies it for every CPU.
+ */
+static int read_array(struct counts *c, int map, const uint32_t *at, uint32_t n, size_t words,
+		      uint64_t *to)
 {
 	const uint64_t *cpu_words = c->percpu;
-	uint32_t key, cpu;
+	uint32_t i, key, cpu;
 	size_t w;
 
 	memset(to, 0, n * words * sizeof(*to));
-	for (key = 0; key < n; key++, to += words) {
+	for (i = 0; i < n; i++, to += words) {
+		key = at ? __atomic_load_n(&at[i], __ATOMIC_ACQUIRE) : i + 1;
+		if (!key--)
+			continue;
 		if (bpf_map_lookup_elem(map, &key, c->percpu)) {
 			err("counts", "a map cannot be read: %s", strerror(errno));
 			return -1;
@@ -162,14 +169,16 @@ static int read_by(struct counts *c)
 		}
 		prev = &key;
 	}
-	return read_array(c, c->maps.by_counts, by_used(c), BY_WORDS, c->now.by);
+	return read_array(c, c->maps.by_counts, NULL, by_used(c), BY_WORDS, c->now.by);
 }
 
 static int read_all(struct counts *c)
 {
-	if (read_array(c, c->maps.counters, 1, COUNTERS_MAX, c->now.counters) ||
-	    read_array(c, c->maps.batches, c->pairs, PAIR_WORDS, c->pair[0].sum) ||
-	    read_array(c, c->maps.times, c->times, KINDS_WORDS, c->time[0].kind))
+	if (read_array(c, c->maps.counters, NULL, 1, COUNTERS_MAX, c->now.counters) ||
+	    read_array(c, c->maps.batches, c->maps.pair_at, c->pairs, PAIR_WORDS,
+		       c->pair[0].sum) ||
+	    read_array(c, c->maps.times, c->maps.time_at, c->times, KINDS_WORDS,
+		       c->time[0].kind))
 		return -1;
 	return read_by(c);
 }

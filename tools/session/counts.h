@@ -15,6 +15,7 @@ struct counts_maps {
 	enum label by;		/* the open label; none if it is not an open one */
 	int by_counts, by_slots;
 	uint32_t *by_used;	/* slots in use, in memory shared with the programs */
+	uint32_t *pair_at, *time_at;	/* 1 + the element of each, 0: none; shared as well */
 	uint8_t *inferred;	/* [metric][slot], in memory shared with the programs */
 };
 

@@ -85,7 +85,7 @@ const char *event_program(enum event_id id);
 struct plan_memory {
 	uint64_t total, per_cpu;
 	unsigned int cpus;
-	unsigned int counters, batches, times;
+	unsigned int counters, pairs, times;	/* pairs, times: elements */
 };
 void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by);
 
@@ -99,6 +99,9 @@ void plan_storage(const struct plan_options *opts, uint32_t base[METRIC_MAX],
 /* The same in the programs' maps, whose elements may hold two metrics (shared.h). */
 void plan_elements(const struct plan_options *opts, uint32_t base[METRIC_MAX],
 		   unsigned int *pairs, unsigned int *times);
+
+/* Elements that the maps have for so many: what a run is likely to use, at least 1 each. */
+void plan_room(unsigned int *pairs, unsigned int *times);
 
 /* Is the running kernel locked down so far that programs may not read its memory? */
 bool plan_locked_down(void);

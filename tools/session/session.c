@@ -162,7 +162,10 @@ static void configure(struct session *s)
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
 
-	bpf_map__set_max_entries(s->skel->maps.batches, pairs ?: 1);	/* locks have none */
+	plan_room(&pairs, &times);
+	ro->pairs_room = pairs;
+	ro->times_room = times;
+	bpf_map__set_max_entries(s->skel->maps.batches, pairs);
 	bpf_map__set_max_entries(s->skel->maps.times, times);
 }
 
@@ -206,6 +209,8 @@ static int open_counts(struct session *s)
 		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
 		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
 		.by_used = &s->skel->bss->by_used,
+		.pair_at = s->skel->bss->pair_at,
+		.time_at = s->skel->bss->time_at,
 		.inferred = s->skel->bss->inferred,
 	});
 	if (!s->counts || !plan_has(&s->plan->opts, DOMAIN_LOCK))

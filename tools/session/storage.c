@@ -49,17 +49,33 @@ void plan_elements(const struct plan_options *opts, uint32_t base[METRIC_MAX],
 	base[METRIC_PTES_PER_FAULT] = base[METRIC_PTES_PER_HOLD];
 }
 
+/* Two CPUs that begin the same one at once leave an element unused. */
+#define ROOM_TO_LOSE	8
+
+static unsigned int room(unsigned int n, unsigned int most)
+{
+	if (!n)
+		return 1;
+	return n + ROOM_TO_LOSE < most ? n + ROOM_TO_LOSE : most;
+}
+
+void plan_room(unsigned int *pairs, unsigned int *times)
+{
+	*pairs = room(*pairs, PAIRS_ROOM);
+	*times = room(*times, TIMES_ROOM);
+}
+
 void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool by)
 {
 	int cpus = libbpf_num_possible_cpus();
 	uint32_t base[METRIC_MAX];
-	unsigned int pairs;
 
-	plan_storage(opts, base, &mem->counters, &mem->batches, &mem->times);
-	plan_elements(opts, base, &pairs, &mem->times);
+	plan_storage(opts, base, &mem->counters, &mem->pairs, &mem->times);
+	plan_elements(opts, base, &mem->pairs, &mem->times);
+	plan_room(&mem->pairs, &mem->times);
 	mem->cpus = cpus > 0 ? cpus : 1;
 	mem->per_cpu = COUNTERS_MAX * sizeof(uint64_t) +
-		       pairs * sizeof(struct batch_pair) +
+		       mem->pairs * sizeof(struct batch_pair) +
 		       mem->times * sizeof(struct time_kinds) +
 		       (by ? BY_SLOTS : 1) * sizeof(struct by_counts);
 	if (plan_has(opts, DOMAIN_LOCK))
