@@ -10,8 +10,8 @@ set -u
 
 mmscope=${MMSCOPE:?}
 tree=${MMSCOPE_TREE:?}
-# shellcheck source=tests/vm/lib/tap.sh
-. "$tree/tests/vm/lib/tap.sh"
+# shellcheck source=tests/lib/tap.sh
+. "$tree/tests/lib/tap.sh"
 work=$TMPDIR
 linux=$work/linux
 export MMSCOPE GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_PAGER=cat
