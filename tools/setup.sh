@@ -64,6 +64,12 @@ want()
 	return 0
 }
 
+# have_tool NAME: of libbpf-tools, which Debian 13 calls NAME-libbpf.
+have_tool()
+{
+	have_command "$1" || have_command "$1-libbpf"
+}
+
 needs_build()
 {
 	need command	make			make
@@ -143,7 +149,7 @@ needs_test()
 	need command	sqlite3			sqlite3
 	need command	mkfs.ext4		e2fsprogs
 	need command	mkfs.exfat		exfatprogs
-	need command	funclatency		libbpf-tools
+	need tool	funclatency		libbpf-tools
 	# The oldest and a newer compiler for BPF; the default clang is either.
 	want clang-14	clang-14
 	want clang-19	clang-19

@@ -3,7 +3,9 @@
 #
 # cost_guest.sh REPEATS COLUMN...: in a guest, print "cost COLUMN WORKLOAD JSON" of each
 # workload under each way to observe it; a tool that is not there or fails prints none.
-# WORKLOADS: which; POINTS: where the empty programs go; SETTLE: seconds for a tool to start.
+# Of the default "line WORKLOAD JSON", too: its own report, which estimates what it added.
+# WORKLOADS: which; POINTS: where the empty programs go; SETTLE: seconds at most for a tool
+# to start; ROUNDS: how often all columns come in turn.
 set -u
 
 repeats=$1
@@ -16,6 +18,7 @@ one()
 	json=$("$@" $first --json -n "$repeats" 2>/tmp/error </dev/null) ||
 		echo "# $column $workload: $(tail -n 1 /tmp/error)"
 	[ -z "$json" ] || echo "cost $column $workload $json"
+	[ "$column" != default ] || echo "line $workload $(tr -d '\n' </tmp/report)"
 }
 
 # each COLUMN PREFIX...: all workloads, started behind PREFIX
@@ -36,6 +39,24 @@ each()
 	done
 }
 
+# settled PID: it has programs, and has opened nothing more for three seconds.
+settled()
+{
+	before='' same=0 second=0
+	while [ $same -lt 3 ] && [ $second -lt "$SETTLE" ] && kill -0 "$1" 2>/dev/null; do
+		sleep 1
+		second=$((second + 1))
+		now=$(cat /proc/"$1"/fdinfo/* 2>/dev/null | grep -c "^prog_id:")
+		case $now in
+		*:[1-9]*) ;;
+		*) continue ;;
+		esac
+		same=$((same + 1))
+		[ "$now" = "$before" ] || same=0
+		before=$now
+	done
+}
+
 # during COLUMN TOOL...: while a tool runs that was started before
 during()
 {
@@ -43,7 +64,7 @@ during()
 	shift
 	"$@" >/tmp/tool 2>&1 </dev/null &
 	tool=$!
-	sleep "$SETTLE"
+	settled $tool
 	if kill -0 "$tool" 2>/dev/null; then
 		each "$column"
 	else
@@ -62,15 +83,17 @@ ptes='kfunc:handle_mm_fault { @n[tid] = (uint64)0; }
 
 sleep 100000 &
 idle=$!
-uname -r
-for c; do
+# column NAME
+column()
+{
+	c=$1
 	case $c in
 	untraced) each "$c" ;;
 	empty)
 		# shellcheck disable=SC2086 # a list of words
 		each "$c" empty $POINTS --
 		;;
-	default) each "$c" mmscope fault -o /dev/null -- ;;
+	default) each "$c" mmscope fault --json -o /tmp/report -- ;;
 	exact) each "$c" mmscope fault --exact -o /dev/null -- ;;
 	other) during "$c" mmscope fault -p "$idle" -o /dev/null ;;
 	all) during "$c" mmscope fault -a -o /dev/null ;;
@@ -79,5 +102,13 @@ for c; do
 	bpftrace-ptes) during "$c" bpftrace -e "$latency $ptes $latency_end
 			@ptes = hist(@n[tid]); delete(@n[tid]); }" ;;
 	esac
+}
+
+uname -r
+while [ "$ROUNDS" -gt 0 ]; do
+	ROUNDS=$((ROUNDS - 1))
+	for c; do
+		column "$c"
+	done
 done
 kill "$idle"

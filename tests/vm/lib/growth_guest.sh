@@ -30,9 +30,19 @@ uptime()
 	cut -d ' ' -f 1 /proc/uptime
 }
 
-percpu()
+# maps PID: KiB of its maps, each of which is counted once.
+maps()
 {
-	sed -n 's/^Percpu: *\([0-9]*\) kB/\1/p' /proc/meminfo
+	for f in /proc/"$1"/fdinfo/*; do
+		id=$(sed -n 's/^map_id:[^0-9]*//p' "$f")
+		[ -z "$id" ] || echo "$id $(sed -n 's/^memlock:[^0-9]*//p' "$f")"
+	done | sort -u | {
+		sum=0
+		while read -r _ bytes; do
+			sum=$((sum + bytes))
+		done
+		echo $((sum / 1024))
+	}
 }
 
 case $1 in
@@ -58,11 +68,11 @@ size)
 		b=$(mmscope fault -o /dev/null -- cut -d ' ' -f 1 /proc/uptime)
 		echo "growth start $n $a $b $(uptime)"
 	done
-	before=$(percpu)
 	mmscope fault -p "$idle" -o /dev/null &
 	tracer=$!
 	sleep 30
-	echo "growth memory $(($(percpu) - before))" \
+	echo "growth memory $(maps $tracer)" \
+		"$(mmscope probes | sed -n 's/^Memory of the maps: .*, \([0-9]*\) KiB for each.*/\1/p')" \
 		"$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$tracer/status)"
 	kill -INT "$tracer"
 	wait "$tracer"
