@@ -42,17 +42,13 @@ each()
 # settled PID: it has programs, and has opened nothing more for three seconds.
 settled()
 {
-	before='' same=0 second=0
+	before=0 same=0 second=0
 	while [ $same -lt 3 ] && [ $second -lt "$SETTLE" ] && kill -0 "$1" 2>/dev/null; do
 		sleep 1
 		second=$((second + 1))
-		now=$(cat /proc/"$1"/fdinfo/* 2>/dev/null | grep -c "^prog_id:")
-		case $now in
-		*:[1-9]*) ;;
-		*) continue ;;
-		esac
+		now=$(cat /proc/"$1"/fdinfo/* 2>/dev/null | grep -c '^prog_id:')
 		same=$((same + 1))
-		[ "$now" = "$before" ] || same=0
+		[ "$now" = "$before" ] && [ "$now" != 0 ] || same=0
 		before=$now
 	done
 }
