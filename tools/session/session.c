@@ -163,10 +163,8 @@ static void configure(struct session *s)
 	ro->pmd_order = ro->page_shift - 3;
 
 	plan_room(&pairs, &times);
-	ro->pairs_room = pairs;
-	ro->times_room = times;
-	bpf_map__set_max_entries(s->skel->maps.batches, pairs);
-	bpf_map__set_max_entries(s->skel->maps.times, times);
+	bpf_map__set_max_entries(s->skel->maps.batches, ro->pairs_room = pairs);
+	bpf_map__set_max_entries(s->skel->maps.times, ro->times_room = times);
 }
 
 static void configure_locks(struct session *s)
@@ -209,8 +207,7 @@ static int open_counts(struct session *s)
 		.by_counts = bpf_map__fd(s->skel->maps.by_counts),
 		.by_slots = bpf_map__fd(s->skel->maps.by_slots),
 		.by_used = &s->skel->bss->by_used,
-		.pair_at = s->skel->bss->pair_at,
-		.time_at = s->skel->bss->time_at,
+		.pair_at = s->skel->bss->pair_at, .time_at = s->skel->bss->time_at,
 		.inferred = s->skel->bss->inferred,
 	});
 	if (!s->counts || !plan_has(&s->plan->opts, DOMAIN_LOCK))
@@ -471,11 +468,10 @@ struct kprobe_link_info {
  */
 static uint64_t program_misses(const struct attached *a, enum mechanism mech, bool whole)
 {
-	uint64_t own;
-
 	struct bpf_prog_info info = { 0 };
 	struct kprobe_link_info link = { 0 };
 	uint32_t len = sizeof(info);
+	uint64_t own;
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(a->prog), &info, &len) ||
 	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(uint64_t))

@@ -72,7 +72,7 @@ size)
 	tracer=$!
 	sleep 30
 	echo "growth memory $(maps $tracer)" \
-		"$(mmscope probes | sed -n 's/^Memory of the maps: .*, \([0-9]*\) KiB for each.*/\1/p')" \
+		"$(mmscope probes | sed -n 's/^Memory of the maps.*, \([0-9]*\) KiB for.*/\1/p')" \
 		"$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$tracer/status)"
 	kill -INT "$tracer"
 	wait "$tracer"
