@@ -64,7 +64,7 @@ check 'what does not build cannot be told' status 125 "$step" "$work/expect" tru
 check 'and why is said' grep -q 'does not build: .*not this one' "$out"
 git -C "$linux" checkout -q mm/memory.c
 check 'a command that fails cannot be told' status 125 "$step" "$work/expect" false
-check 'and why is said' grep -q '^mmscope: bisect: .*exit status 1' "$out"
+check 'and why is said' grep -q '^mmscope: bisect: .*command ended with status 1' "$out"
 echo 'fault_around_extra >= 1' >"$work/undecided"
 check 'what was not observed cannot be told' status 125 "$step" "$work/undecided" true
 check 'and why is said' grep -q '^ok 1 - fault_around_extra >= 1 # SKIP ' "$out"
@@ -81,7 +81,7 @@ git -C "$linux" checkout -q init/main.c
 check 'a bisection begins' status 0 git bisect start master base
 check 'and ends' status 0 git bisect run "$step" "$work/expect" \
 	mmscope bench touch --backing file --touch read --size 4M --repeat 1
-sed 's/^/# /' "$out"
+{ cat "$out" && echo; } | sed 's/^/# /'	# the last line may be none
 check 'with the commit that is spoiled' [ "$(git -C "$linux" rev-parse refs/bisect/bad)" = \
 	"$(git -C "$linux" rev-parse step-4)" ]
 finish

@@ -325,6 +325,8 @@ void fault_headline(const struct run *run, char *out, size_t size)
 		say(&s, "no faults while observed, PTEs unavailable (%s)", told->ptes_reason);
 	else if (faults.max || attempts.max || told->ptes.max)
 		say(&s, "no faults and no PTEs seen, but runs of the probes were lost");
+	else if (run->trust.map_full || run->trust.lost)
+		say(&s, "no faults and no PTEs counted, but events were lost");
 	else
 		say(&s, "no faults and no PTEs installed while observed");
 	say_others(&s, story, n, told);
