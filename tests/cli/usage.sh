@@ -376,6 +376,7 @@ true -- true
 --copy dangling -- true
 --get
 --get %E -- true
+--get file:missing/file -- true
 --disk
 --disk %E -- true
 --disk missing -- true
@@ -391,6 +392,7 @@ true -- true
 --timeout x -- true
 --log
 --log %E -- true
+--log missing/file -- true
 EOT
 
 # Where BPF is refused: nothing starts, and the reasons are told.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* From options to a guest: checks, kernel, initramfs, plan. */
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,23 @@
 
 extern char **environ;
 
+/* What is written at the end, perhaps hours from now. */
+static int check_place(const char *option, const char *path)
+{
+	char *copy = text("%s", path);
+	int ret = access(dirname(copy), W_OK | X_OK);
+
+	if (ret)
+		err(option, "'%s' cannot be written here: %s", path, strerror(errno));
+	free(copy);
+	return ret;
+}
+
 int vm_check(const struct vm_options *opt, char **argv)
 {
 	char *file, *local;
 	struct stat st;
+	bool bad;
 	size_t i;
 
 	if (opt->icount && opt->cpus.max > 1) {
@@ -56,9 +70,14 @@ int vm_check(const struct vm_options *opt, char **argv)
 	for (i = 0; i < opt->get.n; i++) {
 		if (get_spec(opt->get.item[i], &file, &local))
 			return EXIT_USAGE;
+		bad = check_place("--get", local);
 		free(file);
 		free(local);
+		if (bad)
+			return EXIT_USAGE;
 	}
+	if (opt->log && check_place("--log", opt->log))
+		return EXIT_USAGE;
 	/* Before a kernel is fetched for nothing. */
 	for (i = 0; i < opt->copy.n; i++)
 		if (pack_copy(NULL, opt->copy.item[i]))
