@@ -114,6 +114,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 		count_trust(TRUST_LOST);
 		return;
 	}
+	waits_fresh(t);
 	depth = t->depth;
 	/* A mutex says that it begins when it spins, and again when it sleeps. */
 	if (site == SITE_EVENT && depth && depth <= WAITS_MAX) {
@@ -171,7 +172,8 @@ static __noinline void task_waited(u64 lock, u32 site)
 	if (!observing)
 		return;
 	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
-	if (!t)
+	/* No wait of it has begun since observing is on: this one began before. */
+	if (!t || !waits_valid(t))
 		return;
 	now = bpf_ktime_get_ns();
 	for (i = 0; i < WAITS_MAX; i++) {
@@ -384,12 +386,18 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 		id = lock_identify(lock, MODE_SPIN);
 		slot = lock_slot(id);
 		row = row_count(lock, id);
-		wait_counted(id, slot, t && t->depth);
+		wait_counted(id, slot, waits_depth(t));
 	}
 	s = bpf_map_lookup_elem(&spins, &zero);
 	if (!s)
 		return;
+	waits_fresh(s);
 	depth = s->depth;
+	/* No task begins to spin while another one does on its CPU: the ends were lost. */
+	if (depth && slot != SLOT_NONE - 1 && sp) {
+		count_at(TRUST_UNMATCHED, depth);
+		depth = 0;
+	}
 	if (depth >= WAITS_MAX) {
 		depth = 0;
 		count_trust(TRUST_LOST);
@@ -417,7 +425,7 @@ static __noinline void spin_waited(u64 lock)
 		return;
 	now = bpf_ktime_get_ns();
 	s = bpf_map_lookup_elem(&spins, &zero);
-	if (!s)
+	if (!s || !waits_valid(s))
 		return;
 	for (i = 0; i < WAITS_MAX; i++) {
 		at = s->depth - 1 - i;
@@ -429,7 +437,7 @@ static __noinline void spin_waited(u64 lock)
 		wait_over(w, now);
 		if (fault_parts && w->slot != SLOT_NONE - 1) {
 			t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
-			if (t && !t->depth)
+			if (t && !waits_depth(t))
 				parts_wait(t, w->part, now - w->start);
 		}
 		if (i)

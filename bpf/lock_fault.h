@@ -25,6 +25,7 @@ struct wait {
 };
 
 struct task_waits {
+	u32 run;		/* the value of `observing` that the rest is of */
 	u32 depth;
 	u32 in_fault;
 	struct wait wait[WAITS_MAX];
@@ -40,6 +41,26 @@ struct {
 	__type(value, struct task_waits);
 } waits SEC(".maps");
 
+/* Waits that began before observing was switched off are void. */
+static __always_inline bool waits_valid(const struct task_waits *t)
+{
+	return t->run == observing;
+}
+
+static __always_inline void waits_fresh(struct task_waits *t)
+{
+	if (waits_valid(t))
+		return;
+	t->run = observing;
+	t->depth = 0;
+	t->in_fault = 0;
+}
+
+static __always_inline u32 waits_depth(const struct task_waits *t)
+{
+	return t && waits_valid(t) ? t->depth : 0;
+}
+
 /* A logical fault starts: what an earlier one left is void. */
 static __always_inline void parts_start(void)
 {
@@ -52,6 +73,7 @@ static __always_inline void parts_start(void)
 		count_trust(TRUST_LOST);
 		return;
 	}
+	waits_fresh(t);
 	for (i = 0; i < PART_MAX; i++)
 		t->fault_ns[i] = 0;
 	t->in_fault = 1;

@@ -149,13 +149,24 @@ static __always_inline bool mm_marked(u64 mm)
  */
 static __always_inline struct task_state *worker_get(void)
 {
-	return bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_state *st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0,
+						     BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (st)
+		state_fresh(st);
+	return st;
 }
 
 static __always_inline struct task_state *worker_find(void)
 {
-	return observing ? bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0) : 0;
+	struct task_state *st;
+
+	if (!observing)
+		return 0;
+	st = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+	if (st)
+		state_fresh(st);
+	return st;
 }
 
 /* Once for each task, when observing starts and when it ends. */

@@ -33,13 +33,14 @@ const volatile __u32 pmd_order = 9;
 
 /* ---- changed while running ---- */
 
-__u32 observing;				/* 0: nothing is counted */
+__u32 observing;			/* 0: nothing is counted; a number of its own each time */
 __u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
 __u64 array_ops;			/* vm_ops of a BPF array that was mapped */
 __u32 by_used;				/* slots of the open label in use */
 
 struct task_state {
 	struct task_mark mark;	/* first */
+	u32 run;		/* the value of `observing` that the rest is of */
 	/* the attempt in progress */
 	u8 active, backing, trigger;
 	u32 flags;		/* FAULT_FLAG_ */
@@ -288,6 +289,24 @@ static __always_inline void count_by(struct task_state *st, enum metric_id metri
 
 /* ---- tasks ---- */
 
+/* What began before observing was switched off does not end after it is on again. */
+static __noinline void state_void(struct task_state *st, u32 run)
+{
+	struct task_mark mark = st->mark;
+
+	__builtin_memset(st, 0, sizeof(*st));
+	st->mark = mark;
+	st->run = run;
+}
+
+static __always_inline void state_fresh(struct task_state *st)
+{
+	u32 run = observing;
+
+	if (st->run != run)
+		state_void(st, run);
+}
+
 /*
  * State of the current task if it is observed. Most of the others have no storage of
  * any program: that is one load, and the look-up a call.
@@ -303,7 +322,10 @@ static __always_inline struct task_state *state_find(void)
 	if (bpf_core_field_exists(task->bpf_storage) && !(u64)task->bpf_storage)
 		return 0;
 	st = bpf_task_storage_get(&tasks, task, 0, 0);
-	return st && st->mark.role == ROLE_TARGET ? st : 0;
+	if (!st || st->mark.role != ROLE_TARGET)
+		return 0;
+	state_fresh(st);
+	return st;
 }
 
 /* When every task is asked: is the current one meant? It may be so from now on only. */
@@ -342,6 +364,7 @@ static __always_inline struct task_state *state_get(void)
 		return 0;
 	}
 	st->mark.role = ROLE_TARGET;
+	state_fresh(st);
 	return st;
 }
 

@@ -41,6 +41,7 @@ struct session {
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
+	uint32_t run;			/* what `observing` was last, on */
 	uint64_t program_ps;		/* what a run of a program takes; 0: not known */
 	unsigned long around_bytes;	/* to be written back; 0: nothing to restore */
 };
@@ -436,7 +437,7 @@ void session_observe(struct session *s, bool on)
 		return;
 	if (!on)
 		walk_resident(s, true);
-	__atomic_store_n(&s->skel->bss->observing, on, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->skel->bss->observing, on ? ++s->run : 0, __ATOMIC_SEQ_CST);
 	if (on)
 		walk_resident(s, false);
 }
