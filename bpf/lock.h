@@ -136,9 +136,17 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 		t->depth = depth = 0;
 		count_trust(TRUST_LOST);
 	}
-	for (i = 0; i < WAITS_MAX; i++)
-		if (i < depth && t->wait[i].lock == lock)
+	for (i = 0; i < WAITS_MAX; i++) {
+		if (i >= depth || t->wait[i].lock != lock)
+			continue;
+		if (t->wait[i].site != site) {
 			again = true;
+			continue;
+		}
+		/* It does not wait for the same twice at a time: that end was lost, too. */
+		count_at(TRUST_UNMATCHED, depth - i);
+		depth = i;
+	}
 	w = &t->wait[depth & (WAITS_MAX - 1)];
 	w->lock = lock;
 	w->sp = sp;

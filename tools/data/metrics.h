@@ -164,7 +164,7 @@
 	  LOWER, 0, 0, NONE, 3, EV(EXIT_MMAP) | EV(EXIT_MMAP_END), 0,			\
 	  "tearing down one address space, at exit or exec")				\
 	X(LOCK_CONTENDED, "lock_contended", LOCK, COUNTER, "waits", LOCK,		\
-	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN, 0,						\
+	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
 	  "locks that were not had at once: waits that began")			\
 	X(LOCK_WAIT, "lock_wait", LOCK, TIME, "ns", LOCK,				\
 	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
