@@ -60,6 +60,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *group_leader;
 	u64 start_time;
+	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct task_rss_stat rss_stat;
 	struct bpf_local_storage *bpf_storage;	/* since 5.11 */
@@ -81,7 +82,7 @@ struct mm_rss_stat {
 
 struct mm_struct {
 	atomic_t mm_users;
-	struct task_struct *owner;
+	struct task_struct *owner;	/* with memory cgroups only */
 	struct percpu_counter rss_stat[4];
 };
 

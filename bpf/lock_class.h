@@ -64,13 +64,32 @@ struct zone {
 	struct spinlock lock;
 };
 
-struct pglist_data {
-	struct zone node_zones[1];
-};
-
 struct lruvec {
 	struct spinlock lru_lock;
-	struct pglist_data *pgdat;
+	struct pglist_data *pgdat;	/* with memory cgroups only */
+};
+
+struct pglist_data {
+	struct zone node_zones[1];
+	struct lruvec __lruvec;		/* the only one of a node without memory cgroups */
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
 };
 
 /* Before 6.5 part of struct page. */
@@ -153,13 +172,6 @@ static __always_inline bool is_inode(u64 inode)
 static __always_inline bool is_node(u64 pgdat)
 {
 	return pgdat && word_at(pgdat + OFFSET(zone, zone_pgdat)) == pgdat;
-}
-
-static __always_inline bool is_mm(u64 mm)
-{
-	u64 owner = word_at(mm + bpf_core_field_offset(struct mm_struct, owner));
-
-	return owner && word_at(owner + bpf_core_field_offset(struct task_struct, mm)) == mm;
 }
 
 /* ---- pages ---- */
@@ -245,20 +257,48 @@ static __always_inline u64 slab_of(u64 address, u32 *offset)
 	return cache;
 }
 
-static __always_inline bool is_vma_lock(u64 lock)
+/* Is it in an object, or does one start there, of the slab cache of this name? */
+static __noinline bool is_in_object(u64 address, bool start, u64 name0, u64 name1)
 {
-	char name[16] = "";
-	u32 offset;
-	u64 cache;
+	u64 name[2] = { 0 }, cache;
+	u32 at = 0;
 
-	if (!bpf_core_field_exists(((struct vm_area_struct___lock *)0)->vm_lock))
-		return false;
-	cache = slab_of(lock, &offset);
-	if (!cache)
+	cache = slab_of(address, &at);
+	if (!cache || (start && at))
 		return false;
 	bpf_probe_read_kernel_str(name, sizeof(name),
 				  (void *)word_at(cache + OFFSET(kmem_cache, name)));
-	return *(u64 *)name == 0x6b636f6c5f616d76ULL && !name[8];	/* "vma_lock" */
+	return name[0] == name0 && name[1] == name1;
+}
+
+static __always_inline bool is_vma_lock(u64 lock)
+{
+	return bpf_core_field_exists(((struct vm_area_struct___lock *)0)->vm_lock) &&
+	       is_in_object(lock, false, 0x6b636f6c5f616d76ULL, 0);		/* "vma_lock" */
+}
+
+static __always_inline u64 mm_owner(u64 mm)
+{
+	if (!bpf_core_field_exists(((struct mm_struct *)0)->owner))
+		return 0;
+	return word_at(mm + bpf_core_field_offset(struct mm_struct, owner));
+}
+
+static __always_inline bool is_mm(u64 mm)
+{
+	u64 owner;
+
+	if (!bpf_core_field_exists(((struct mm_struct *)0)->owner))
+		return is_in_object(mm, true, 0x63757274735f6d6dULL, 't');	/* "mm_struct" */
+	owner = mm_owner(mm);
+	return owner && word_at(owner + bpf_core_field_offset(struct task_struct, mm)) == mm;
+}
+
+static __always_inline bool is_lruvec(u64 lru)
+{
+	if (!bpf_core_field_exists(((struct lruvec *)0)->pgdat))
+		return is_node(lru - OFFSET(pglist_data, __lruvec));
+	return is_node(word_at(lru + OFFSET(lruvec, pgdat)));
 }
 
 /* ---- classes ---- */
@@ -295,7 +335,7 @@ static __noinline u32 class_of_spinlock(u64 lock)
 		return CLASS_PAGE_TABLE;
 	if (is_mapping(lock - OFFSET(address_space___lock, i_pages.xa_lock)))
 		return CLASS_I_PAGES;
-	if (is_node(word_at(lru + OFFSET(lruvec, pgdat))))
+	if (is_lruvec(lru))
 		return CLASS_LRU;
 	if (is_node(word_at(zone + OFFSET(zone, zone_pgdat))))
 		return CLASS_ZONE;
@@ -371,11 +411,38 @@ static __always_inline u64 mix(u64 a, u64 b)
 	return (a ^ (b << 17 | b >> 47)) | 1;	/* 0 is an empty row */
 }
 
-static __always_inline void row_name(struct lock_row *row, u64 task)
+/* A process's name changes when it becomes another program. Rarely: who reads shares. */
+static __always_inline void row_name(struct lock_row *row, const u64 name[2], u32 pid)
 {
-	bpf_probe_read_kernel_str(row->name, 16, (void *)
-				  (task + bpf_core_field_offset(struct task_struct, comm)));
-	row->pid = half_at(task + bpf_core_field_offset(struct task_struct, tgid));
+	u64 *to = (u64 *)row->name;
+
+	if (to[0] != name[0])
+		to[0] = name[0];
+	if (to[1] != name[1])
+		to[1] = name[1];
+	if (row->pid != pid)
+		row->pid = pid;
+}
+
+#define PID_LEVELS	8	/* namespaces within namespaces that are looked through */
+
+/* The number of another's process as whoever reads it knows it: see process_key(). */
+static __noinline u32 pid_of(u64 leader)
+{
+	u64 pid, number, ns;
+	u32 i;
+
+	pid = pid_ns_inode ? word_at(leader + OFFSET(task_struct, thread_pid)) : 0;
+#pragma unroll
+	for (i = 0; i < PID_LEVELS; i++) {
+		if (!pid || i > half_at(pid + OFFSET(pid, level)))
+			break;
+		number = pid + OFFSET(pid, numbers) + i * bpf_core_type_size(struct upid);
+		ns = word_at(number + OFFSET(upid, ns));
+		if (half_at(ns + OFFSET(pid_namespace, ns.inum)) == pid_ns_inode)
+			return half_at(number + OFFSET(upid, nr));
+	}
+	return half_at(leader + OFFSET(task_struct, tgid));
 }
 
 /* The address space that a lock is of; 0: of none that is known. */
@@ -386,25 +453,54 @@ static __always_inline u64 lock_space(u64 lock, struct lock_id id)
 	return id.space == SPACE_OTHER ? 0 : current_mm();
 }
 
-/* Claimed by one compare-and-exchange; what else is in a row, only the reader reads. */
+/* The first thread of the process that it is the address space of; 0: not known. */
+static __always_inline u64 space_leader(u64 mm)
+{
+	u64 task = mm ? mm_owner(mm) : 0;
+
+	if (!task && mm && mm == current_mm())
+		task = (u64)bpf_get_current_task();
+	return task ? word_at(task + OFFSET(task_struct, group_leader)) : 0;
+}
+
+/*
+ * Claimed by one compare-and-exchange; what else is in a row, only the reader reads. A
+ * process is known by when it started as well: numbers and addresses are used again.
+ */
 static __noinline u32 row_find(u64 lock, u32 packed)
 {
 	struct lock_id id = { packed, packed >> 8, packed >> 16 };
-	u64 word[2] = { 0 }, key, old, cache = 0;
-	struct lock_row *row;
-	u32 offset = 0, i, at;
+	u64 word[2] = { 0 }, name[2] = { 0 }, key, old, cache = 0, leader = 0;
+	struct lock_row *row = 0;
+	u32 offset = 0, pid = 0, i, at;
 
 	if (lock_by == LABEL_COMM) {
 		bpf_get_current_comm(word, sizeof(word));
+		name[0] = word[0];
+		name[1] = word[1];
 	} else if (lock_by == LABEL_PID) {
-		word[0] = bpf_get_current_pid_tgid() >> 32;
+		struct by_key process;
+
+		process_key(&process, &pid);
+		word[0] = process.word[0];
+		word[1] = process.word[1];
+		leader = word_at((u64)bpf_get_current_task() +
+				 OFFSET(task_struct, group_leader));
 	} else if (lock_by == LABEL_OWNER) {
 		word[0] = lock_space(lock, id);
+		leader = space_leader(word[0]);
+		if (leader) {
+			word[1] = word_at(leader + OFFSET(task_struct, start_time));
+			pid = pid_of(leader);
+		}
 	} else {
 		cache = slab_of(lock, &offset);
 		word[0] = cache ?: lock;
 		word[1] = cache ? offset : 0;
 	}
+	if (leader)
+		bpf_probe_read_kernel_str(name, sizeof(name),
+					  (void *)(leader + OFFSET(task_struct, comm)));
 	key = mix(word[0], word[1]);
 	at = key >> 32;
 	/* Unrolled: how the compiler lays it out is no loop to the verifier of 6.1. */
@@ -417,30 +513,20 @@ static __noinline u32 row_find(u64 lock, u32 packed)
 		row = bpf_map_lookup_elem(&lock_rows, &at);
 		if (!row)
 			return ROW_NONE;
-		old = row->key;
-		if (old == key)
+		old = row->key ?: __sync_val_compare_and_swap(&row->key, 0, key);
+		if (old == key && lock_by == LABEL_MAX)
 			return at;
-		if (old)
+		if (old && old != key)
 			continue;
-		old = __sync_val_compare_and_swap(&row->key, 0, key);
-		if (old == key)
+		if (lock_by != LABEL_MAX) {
+			row_name(row, name, pid);
 			return at;
-		if (old)
-			continue;
+		}
 		row->lock = cache ? 0 : word[0];
 		row->offset = offset;
-		if (lock_by == LABEL_COMM || lock_by == LABEL_PID) {
-			row_name(row, bpf_get_current_task());
-		} else if (lock_by == LABEL_OWNER) {
-			u64 owner = word[0] ? word_at(word[0] +
-				bpf_core_field_offset(struct mm_struct, owner)) : 0;
-
-			if (owner)
-				row_name(row, owner);
-		} else if (cache) {
+		if (cache)
 			bpf_probe_read_kernel_str(row->name, sizeof(row->name), (void *)
 						  word_at(cache + OFFSET(kmem_cache, name)));
-		}
 		return at;
 	}
 	count_trust(TRUST_BY_FULL);

@@ -51,8 +51,8 @@ int lock_rows_read(struct lock_rows *l)
 	for (i = 0; i < LOCK_ROWS; i++) {
 		struct lock_row_counts *to = &l->now[i];
 
-		/* Claimed rows stay: what was read once is not read again. */
-		if (!l->row[i].key && bpf_map_lookup_elem(l->maps.rows, &i, &l->row[i]))
+		/* Read again: a name may have come after the row was claimed, or have changed. */
+		if (bpf_map_lookup_elem(l->maps.rows, &i, &l->row[i]))
 			goto fail;
 		if (!l->row[i].key && i != LOCK_ROW_REST)
 			continue;
