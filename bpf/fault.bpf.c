@@ -133,7 +133,7 @@ ENTRY_BODY(VMA_FIND)
 		return;
 	st->finding = 1;
 	if (lock_domain)
-		count(METRIC_LOCK_VMA_REFUSED, slot_at(SLOT_BASE_NONE), 1);
+		count(METRIC_LOCK_MMAP_FAULTS, slot_at(SLOT_BASE_NONE), 1);
 }
 ENTRY_PROGRAMS(VMA_FIND)
 

@@ -376,6 +376,13 @@ int VMA_WAIT_END__fexit(u64 *ctx)
 
 /* ---- spinlocks ---- */
 
+static __always_inline void spin_inferred(u32 slot)
+{
+	mark_inferred(METRIC_LOCK_CONTENDED, slot);
+	mark_inferred(METRIC_LOCK_WAIT, slot);
+	mark_inferred(METRIC_LOCK_EVENTS, slot_at(SLOT_BASE_MODE + MODE_SPIN));
+}
+
 static __noinline void spin_wait(u64 lock, u64 sp)
 {
 	struct task_waits *s, *t;
@@ -395,6 +402,9 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 		slot = lock_slot(id);
 		row = row_count(lock, id);
 		wait_counted(id, slot, waits_depth(t));
+		/* It may be that of an interrupt. */
+		if (!read_memory)
+			spin_inferred(slot);
 	}
 	s = bpf_map_lookup_elem(&spins, &zero);
 	if (!s)

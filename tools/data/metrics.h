@@ -179,11 +179,11 @@
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | WAITS_BEGIN | WAITS_END, 0, \
 	  "of fault_latency, what was spent in waits: with both domains only")	\
 	X(LOCK_INTERRUPT, "lock_interrupt_wait", LOCK, TIME, "ns", NONE,		\
-	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END), 0,			\
+	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END) | EV(MAP_PAGES_READ), 0, \
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
-	X(LOCK_VMA_REFUSED, "lock_vma_refused", LOCK, COUNTER, "calls", NONE,		\
+	X(LOCK_MMAP_FAULTS, "lock_mmap_faults", LOCK, COUNTER, "calls", NONE,		\
 	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND), 0,						\
-	  "faults from user space that took mmap_lock: the lock of their VMA was not had")
+	  "attempts of faults from user space that took mmap_lock, the first or a further one")
 
 /* What can be observed together or apart, as -e names it: X(id, bit, name). */
 #define DOMAINS(X)	X(FAULT, 1, "fault") X(LOCK, 2, "lock")

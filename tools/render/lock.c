@@ -166,8 +166,8 @@ static void print_rest(FILE *f, const struct run *run, const struct view *view)
 	if (run_total(run, METRIC_LOCK_NESTED, NULL, &nested, NULL) && nested.value)
 		fprintf(f, "within another wait, whose time holds theirs: %s waits\n",
 			text_total(&nested).s);
-	if (run_total(run, METRIC_LOCK_VMA_REFUSED, NULL, &refused, NULL) && refused.value)
-		fprintf(f, "faults that took mmap_lock, as they did not get the lock of their VMA: %s\n",
+	if (run_total(run, METRIC_LOCK_MMAP_FAULTS, NULL, &refused, NULL) && refused.value)
+		fprintf(f, "attempts of faults that took mmap_lock, the first or a further one: %s\n",
 			text_total(&refused).s);
 	free(h);
 }
