@@ -73,9 +73,14 @@ static __always_inline bool lock_target(void)
 	return !(observe_cgroup || observe_comm) || task_fits();
 }
 
-static __always_inline void wait_counted(struct lock_id id, u32 slot, bool nested)
+/* Before it is known what it waits for. */
+static __always_inline void wait_seen(u32 mode)
 {
-	count(METRIC_LOCK_EVENTS, slot_at(SLOT_BASE_MODE + clamp(id.mode, MODE_MAX)), 1);
+	count(METRIC_LOCK_EVENTS, slot_at(SLOT_BASE_MODE + clamp(mode, MODE_MAX)), 1);
+}
+
+static __always_inline void wait_counted(u32 slot, bool nested)
+{
 	count(METRIC_LOCK_CONTENDED, slot, 1);
 	if (nested)
 		count(METRIC_LOCK_NESTED, slot_at(SLOT_BASE_NONE), 1);
@@ -156,6 +161,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 	w->part = PART_FOLIO;	/* of what is not counted: folios that are written */
 	t->depth = depth + 1;
 	if (!again && mode < MODE_MAX) {
+		wait_seen(mode);
 		id = site == SITE_VMA ? (struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OWN } :
 		     site == SITE_VMA_OTHER ?
 			(struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OTHER } :
@@ -165,7 +171,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 		w->row = row_count(lock, id);
 		w->part = fault_parts && id.class == CLASS_FOLIO && site != SITE_SLEEP &&
 			  folio_is_read(lock) ? PART_IO : part_of(id.class);
-		wait_counted(id, w->slot, depth);
+		wait_counted(w->slot, depth);
 	}
 	w->start = bpf_ktime_get_ns();
 }
@@ -398,10 +404,11 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 		if (!lock_target())
 			return;
 		t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+		wait_seen(MODE_SPIN);
 		id = lock_identify(lock, MODE_SPIN);
 		slot = lock_slot(id);
 		row = row_count(lock, id);
-		wait_counted(id, slot, waits_depth(t));
+		wait_counted(slot, waits_depth(t));
 		/* It may be that of an interrupt. */
 		if (!read_memory)
 			spin_inferred(slot);
