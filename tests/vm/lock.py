@@ -3,9 +3,12 @@
 # time-limit: 1800
 """mmscope lock names what threads collide on, and counts as often as the kernel says it did.
 
-All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py). KERNEL...: others
+All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, which ends with
+those of lib/lock_rows_guest.py: rows, runs, lockdown). KERNEL...: others
 than the two of each generation of locks, as tests/long/lock.sh has them.
 """
+import os
+import shutil
 import sys
 
 import guest
@@ -15,6 +18,9 @@ import tap
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
 guest.compiled("lock", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
+          f"{guest.LIB}/lock_rows_guest.py:/root/lock_rows_guest.py",
+          os.path.realpath(shutil.which("unshare")) + ":/usr/bin/unshare"]
 for kernel in kernels:
-    guest.run(kernel, "lock_guest", (kernel,), (f"{TMP}/lock:/usr/bin/lock",), ("--cpus", "4"))
+    guest.run(kernel, "lock_guest", (kernel,), copies, ("--cpus", "4"))
 tap.finish()

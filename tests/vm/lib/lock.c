@@ -3,7 +3,12 @@
  * lock runs: how often each BPF program ran, by the kernel's own count.
  * lock vma N: N mprotect(2) of a mapping in which three threads fault.
  * lock huge N: N faults each of two threads on the same huge pages, under a mutex.
+ * lock map N [PROGRAM [ARGS]], lock read N FILE: four threads map memory, or read the file by
+ * one descriptor, until they have slept N times, which they do for the lock only; prints
+ * the number of the process. PROGRAM is executed after that.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,6 +123,53 @@ static int huge(void)
 	return 0;
 }
 
+#define COLLIDERS	4
+#define PIECE	(1 << 20)
+
+static int file = -1;
+static atomic_long sleeps;
+
+static void *collide(void *arg)
+{
+	char *room = file < 0 ? NULL : malloc(PIECE);
+	long last = 0;
+
+	while (sleeps < rounds) {
+		struct rusage use;
+		void *p;
+
+		if (file < 0) {
+			p = mmap(NULL, 16 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			munmap(p, 16 * 4096);
+		} else if (read(file, room, PIECE) < PIECE) {
+			lseek(file, 0, SEEK_SET);
+		}
+		getrusage(RUSAGE_THREAD, &use);
+		sleeps += use.ru_nvcsw - last;
+		last = use.ru_nvcsw;
+	}
+	free(room);
+	return NULL;
+}
+
+static int collisions(char **program)
+{
+	pthread_t thread[COLLIDERS];
+	int i;
+
+	for (i = 0; i < COLLIDERS; i++)
+		if (pthread_create(&thread[i], NULL, collide, NULL))
+			return 1;
+	for (i = 0; i < COLLIDERS; i++)
+		pthread_join(thread[i], NULL);
+	printf("%d\n", getpid());
+	fflush(stdout);
+	if (!program || !*program)
+		return 0;
+	execv(program[0], program);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	rounds = argc > 2 ? atol(argv[2]) : 0;
@@ -124,5 +177,11 @@ int main(int argc, char **argv)
 		return runs();
 	if (argc > 1 && !strcmp(argv[1], "vma"))
 		return vma();
+	if (argc > 2 && !strcmp(argv[1], "map"))
+		return collisions(argv + 3);
+	if (argc > 3 && !strcmp(argv[1], "read")) {
+		file = open(argv[3], O_RDONLY);
+		return file < 0 ? 1 : collisions(NULL);
+	}
 	return argc > 1 && !strcmp(argv[1], "huge") ? huge() : 2;
 }
