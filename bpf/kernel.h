@@ -235,9 +235,6 @@ enum scan_result {
 	SCAN_SUCCEED = 1,
 };
 
-/* Since 6.4, when the functions of userfaultfd lost their first argument, an mm. */
-typedef unsigned int uffd_flags_t;
-
 /* include/linux/mm_types.h: enum vm_fault_reason, the same in all releases. */
 #define VM_FAULT_ERROR		0x73	/* OOM, SIGBUS, HWPOISON, HWPOISON_LARGE, SIGSEGV */
 #define VM_FAULT_MAJOR		0x4

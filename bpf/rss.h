@@ -268,7 +268,7 @@ ENTRY_BODY(UFFD_INSTALL)
 	/* Both are loaded before one is chosen: the verifier knows no address that varies. */
 	barrier_var(a1);
 	barrier_var(a2);
-	vma = (void *)(bpf_core_type_exists(uffd_flags_t) ? a1 : a2);
+	vma = (void *)(uffd_vma_third ? a2 : a1);
 	if (!observing || !mm_marked((u64)READ(vma, vm_mm)))
 		return;
 	st = worker_get();
@@ -289,10 +289,9 @@ EXIT_BODY(UFFD_INSTALL_END)
 }
 EXIT_PROGRAMS(UFFD_INSTALL_END)
 
-/* unuse_pte_range(vma, ...): every page that comes back takes a swap entry away. */
-ENTRY_BODY(UNUSE)
+/* Some counters of an address space, before somebody works on it. */
+static __always_inline void count_from(u64 mm, u32 members)
 {
-	u64 mm = (u64)READ((struct vm_area_struct *)a0, vm_mm);
 	struct task_state *st;
 
 	if (!observing || !read_memory || !mm_marked(mm))
@@ -300,20 +299,34 @@ ENTRY_BODY(UNUSE)
 	st = worker_get();
 	if (!st)
 		return;
-	st->unuse_mm = mm;
-	st->unuse_before = mm_members(mm, MEMBERS_SWAP);
+	st->counted_mm = mm;
+	st->counted_before = mm_members(mm, members);
+}
+
+/* By how much they have grown; *mm: of what. 0 also where nothing was begun. */
+static __always_inline s64 counted_since(u64 *mm, u32 members)
+{
+	struct task_state *st = worker_find();
+
+	*mm = st ? st->counted_mm : 0;
+	if (!*mm || !read_memory)
+		return 0;
+	st->counted_mm = 0;
+	return mm_members(*mm, members) - st->counted_before;
+}
+
+/* unuse_pte_range(vma, ...): every page that comes back takes a swap entry away. */
+ENTRY_BODY(UNUSE)
+{
+	count_from((u64)READ((struct vm_area_struct *)a0, vm_mm), MEMBERS_SWAP);
 }
 ENTRY_PROGRAMS(UNUSE)
 
 EXIT_BODY(UNUSE_END)
 {
-	struct task_state *st = worker_find();
-	s64 came;
+	u64 mm;
+	s64 came = -counted_since(&mm, MEMBERS_SWAP);
 
-	if (!st || !st->unuse_mm || !read_memory)
-		return;
-	came = st->unuse_before - mm_members(st->unuse_mm, MEMBERS_SWAP);
-	st->unuse_mm = 0;
 	if (came > 0)
 		count_one(METRIC_RSS_SWAPOFF, came);
 }
@@ -344,28 +357,34 @@ int COLLAPSE__tp_btf(u64 *ctx)
 	return 0;
 }
 
-/* set_huge_pmd(vma, ...): MADV_COLLAPSE maps a huge page of a file that is new or was there. */
+/*
+ * try_collapse_pte_mapped_thp(mm, addr, install_pmd): a file has a huge page, and what
+ * is mapped one by one goes. MADV_COLLAPSE maps the huge page then, khugepaged does not.
+ */
 ENTRY_BODY(HUGE_FILE)
 {
-	struct task_state *st;
-
-	if (!observing || !mm_marked((u64)READ((struct vm_area_struct *)a0, vm_mm)))
-		return;
-	st = worker_get();
-	if (st)
-		st->mapping_huge = 1;
+	count_from(a0, MEMBERS_RSS);
 }
 ENTRY_PROGRAMS(HUGE_FILE)
 
 EXIT_BODY(HUGE_FILE_END)
 {
-	struct task_state *st = worker_find();
+	enum metric_id metric = METRIC_RSS_KHUGEPAGED;
+	struct task_struct *task;
+	u64 mm;
+	s64 came = counted_since(&mm, MEMBERS_RSS);
 
-	if (!st || !st->mapping_huge)
+	if (!came)
 		return;
-	st->mapping_huge = 0;
-	if ((u32)ret == bpf_core_enum_value(enum scan_result, SCAN_SUCCEED))
-		count_one(METRIC_RSS_KHUGEPAGED, 1u << pmd_order);
+	if (came < 0) {
+		metric = METRIC_RSS_UNMAPPED;
+		came = -came;
+	}
+	count_one(metric, came);
+	/* The faults of other threads meanwhile are in the difference. */
+	task = bpf_get_current_task_btf();
+	if (mm != (u64)task->mm || BPF_CORE_READ((struct mm_struct *)mm, mm_users.counter) > 1)
+		mark_inferred(metric, slot_at(SLOT_BASE_NONE));
 }
 EXIT_PROGRAMS(HUGE_FILE_END)
 

@@ -27,6 +27,7 @@ const volatile __u32 yield_pages;	/* of a fault-around window that is only thoug
 const volatile bool fault_parts;		/* ... and faults: what of them is waiting */
 const volatile bool lock_domain;		/* waits for locks are counted */
 const volatile bool reconcile;			/* resident sets are read */
+const volatile bool uffd_vma_third;	/* argument of mfill_atomic_install_pte(), not second */
 const volatile bool zap_scan;			/* page tables are read before they are emptied */
 const volatile __u32 page_shift = 12;
 const volatile __u32 pmd_order = 9;
@@ -88,10 +89,10 @@ struct task_state {
 	u32 zap_present, zap_resident;
 	u8 zap_seen, zap_pmd, zap_rss, zap_backing;
 	/* work on an address space, maybe of somebody else */
-	u8 uffd_install, migrating, mapping_huge;
+	u8 uffd_install, migrating;
 	u32 collapse_new;
-	u64 unuse_mm, unmap_folio;
-	s64 unuse_before, unmap_before;
+	u64 counted_mm, unmap_folio;
+	s64 counted_before, unmap_before;
 };
 
 #define PATH_WP		0x1	/* a write to what may not be written */

@@ -4,10 +4,10 @@
 # needs: kernels
 #
 # What a mapped BPF array does, tested in the guest by tests/kernel/arraymap.c, for
-# each kernel as it must be: populated by mmap (7.2, vanilla), page by page (7.3), in
+# each kernel as it must be: populated by mmap (vanilla), page by page (7.3), in
 # windows that grow (patched). Told another behaviour, the same tests fail.
 #
-# arraymap_functional.sh [KERNEL BEHAVIOUR]...: on other kernels
+# arraymap_functional.sh [KERNEL BEHAVIOUR]...: on other kernels, as tests/long/kernels.sh
 set -u
 . "$MMSCOPE_TREE/tests/lib/tap.sh"
 
@@ -76,7 +76,7 @@ cc -static -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-unused-parame
 status=$?
 sed 's/^/# /' "$out"
 result $status 'the tests are compiled'
-[ $# != 0 ] || set -- 7.2 eager 7.3 fault vanilla eager patched ramp
+[ $# != 0 ] || set -- 7.3 fault vanilla eager patched ramp
 while [ $status = 0 ] && [ $# -ge 2 ]; do
 	kernel "$1" "$2"
 	status=0

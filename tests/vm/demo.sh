@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # time-limit: 600
 # runs: alone
-# The demo: its headline numbers on both kernels, its last lines, its duration.
+# The demo: its headline numbers on both kernels, its last lines, its duration; and how
+# long a warm start takes, which this suite measures since it runs alone.
 # shellcheck disable=SC2317 # functions for check()
 set -u
 . "$MMSCOPE_TREE/tests/lib/tap.sh"
@@ -74,6 +75,21 @@ for k in 7.2 7.3; do
 	"$MMSCOPE" vm --kernel $k -- true >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null
 	check "$k boots" [ $? = 0 ]
 done
+best=999999
+for try in 1 2 3; do
+	began=$(date +%s%3N)
+	"$MMSCOPE" vm --kernel 7.3 -- true >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null || break
+	took=$(($(date +%s%3N) - began))
+	[ $took -ge $best ] || best=$took
+	[ $best -ge 10000 ] || break
+done
+echo "# warm start: $best ms (try $try)"
+if [ $best -ge 10000 ] && awk '{ exit !($1 > 3) }' /proc/loadavg; then
+	n=$((n + 1))
+	echo "ok $n - warm start in less than 10 s # SKIP the machine is busy with other work"
+else
+	check 'warm start in less than 10 s' [ $best -lt 10000 ]
+fi
 began=$(date +%s)
 demo
 took=$(($(date +%s) - began))

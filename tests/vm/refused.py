@@ -16,12 +16,17 @@ import tap
 BINARY = os.environ["MMSCOPE"]
 KERNELS = ("6.12", "7.2", "7.3")    # 6.1 has no per-VMA lock
 
-MODES = ("default", "--exact")
+
+# tests/long/kernels.sh: refused.py all
+def modes(kernel):
+    return ("default", "--exact") if kernel == "7.3" or "all" in sys.argv[1:] else ("default",)
+
+
 SCRIPT = r"""
 set -e
 T=/sys/kernel/tracing
 echo 'r:oracle/nulls lock_vma_under_rcu ret=$retval' >$T/kprobe_events
-for mode in default --exact; do
+for mode in {modes}; do
 	echo 'hist:keys=common_pid.execname if ret==0' >$T/events/oracle/nulls/trigger
 	echo 1 >$T/events/oracle/nulls/enable
 	[ $mode = default ] && option= || option=$mode
@@ -48,7 +53,7 @@ def interval(samples, reason):
 def observe(kernel, program):
     """By mode: failed look-ups of the workload's tasks, the run."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as script:
-        script.write(SCRIPT.format(program=program))
+        script.write(SCRIPT.format(program=program, modes=" ".join(modes(kernel))))
         script.flush()
         done = subprocess.run(
             [BINARY, "vm", "--kernel", kernel, "--copy", program, "--copy", "/bin/sed",
@@ -75,7 +80,7 @@ def main():
         except (RuntimeError, ValueError, KeyError) as problem:
             tap.result(f"{kernel}: observed", problem)
             continue
-        for mode in MODES:
+        for mode in modes(kernel):
             name = f"{kernel} {mode}"
             nulls, run = found[mode]
             locked = interval(run["metrics"], "vma_write_locked")

@@ -134,9 +134,11 @@
 	X(COLLAPSE,	"collapse",	TP,	FIRST,	USEFUL, "",			\
 	  "mm_collapse_huge_page", "pages become a huge page: khugepaged, MADV_COLLAPSE") \
 	X(HUGE_FILE,	"huge page of a file", ENTRY, FIRST, USEFUL, "",		\
-	  "set_huge_pmd", "it is mapped whole, outside of a fault")			\
+	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
+	  "what is mapped of it one by one goes")					\
 	X(HUGE_FILE_END, "huge page of a file end", EXIT, FIRST, USEFUL, "",		\
-	  "set_huge_pmd", "... and whether it was")					\
+	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
+	  "... and it is mapped whole, or by the next fault")				\
 	X(MIGRATE,	"migration",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "remove_migration_pte", "a migrated folio is mapped again")			\
 	X(MIGRATE_PTE,	"migrated PTE",	TP,	FIRST,	USEFUL, "",			\

@@ -415,6 +415,7 @@ static void known_variables(struct planner *p)
 {
 	size_t i;
 
+	p->plan->uffd_vma_third = !names_find(p->names, "uffd_flags_t", BTF_KIND_TYPEDEF);
 	if (!plan_has(p->opts, DOMAIN_LOCK))
 		return;
 	btf_member_type(p->btf, names_find(p->names, "ptdesc", BTF_KIND_STRUCT), "ptl", 3,

@@ -55,6 +55,9 @@ struct plan {
 	/* Of types that 6.1 lacks: a program that asks for one makes libbpf look into all
 	 * modules, which needs CAP_SYS_ADMIN. 0: not known. */
 	uint32_t ptdesc_ptl, type_of_table, type_of_slab;
+	/* Before 6.4, which brought a type for their flags, functions of userfaultfd had
+	 * an mm as their first argument. */
+	bool uffd_vma_third;
 	uint64_t memcg_locks[MEMCG_LOCKS];
 };
 

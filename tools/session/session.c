@@ -155,6 +155,7 @@ static void configure(struct session *s)
 	ro->swap_install_has_nr = !strcmp(plan->event[EVENT_SWAP_INSTALL].symbol[0],
 					  "folio_add_anon_rmap_ptes");
 	ro->reconcile = plan->event[EVENT_RSS_WALK].mech != MECH_NONE;
+	ro->uffd_vma_third = plan->uffd_vma_third;
 	ro->zap_scan = plan->event[EVENT_ZAP_HOLD].mech != MECH_NONE;
 	ro->pte_install_has_nr = !strcmp(plan->event[EVENT_PTE_INSTALL].symbol[0], "set_pte_range");
 	ro->have_insert_rmap = plan->event[EVENT_INSERT_RMAP].mech != MECH_NONE;

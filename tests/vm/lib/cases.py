@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The workloads, and the truth about each on each kernel of the matrix."""
+import sys
+
 from checks import Expect, PMD_PTES
 from report import windows
 
@@ -20,6 +22,12 @@ class Case:
 
 def newer(kernel, than):
     return tuple(map(int, kernel.split("."))) >= than
+
+
+def whole(kernel):
+    """Everything? make check proves each counter on each kernel, and what counts them in
+    another way on the oldest and the newest one; tests/long/kernels.sh on all."""
+    return kernel in ("6.1", "7.3") or "all" in sys.argv[1:]
 
 
 def no_mthp(kernel):

@@ -288,6 +288,7 @@ def refused(prefix, status, word):
 
 
 NOBODY = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+HOLDS = ("ptes_zapped", "ptes_per_zap_hold", "pmds_zapped")
 CAPS = NOBODY + " --inh-caps=+bpf,+perfmon --ambient-caps=+bpf,+perfmon"
 
 
@@ -297,7 +298,10 @@ def privileges():
     checked("ulimit -n 20 that may not be raised: status 3, one line")(
         lambda: refused(f"ulimit -n 20; {CAPS}", 3, "ulimit -n is 20"))
     checked("not root: status 3, one line")(lambda: refused(NOBODY, 3, "no permission"))
-    checked("CAP_BPF and CAP_PERFMON only")(lambda: observe_with(CAPS))
+    # A 6.1 inlines the page-table lock.
+    hidden = HOLDS if os.uname().release.startswith("6.1.") else ()
+    checked("CAP_BPF and CAP_PERFMON only, with --reconcile")(
+        lambda: observe_with(CAPS, hidden, ["--reconcile"]))
     checked("... and -p of somebody else's process")(foreign)
     with open("/proc/sys/kernel/kptr_restrict", "w") as f:
         f.write("2")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifndef MADV_COLLAPSE
@@ -19,7 +20,7 @@
 #define FILE_PATH	"/dev/shm/rss"
 
 static int control = -1, ack = -1;
-static long before, after, copied, expect, extra;
+static long before, after, copied, expect, extra, switches;
 static const char *skip;
 static char smaps[1 << 20];
 
@@ -91,17 +92,29 @@ static void tell(const char *word)
 		die("control");
 }
 
+/* How often this thread had to make way for another one. */
+static long made_way(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
+}
+
 /* What it takes to look is there before it looks. */
 static void begin(void)
 {
 	resident(getpid(), false);
+	made_way();
 	tell("ping\n");
 	before = resident(getpid(), false);
 	tell("enable\n");
+	switches = made_way();
 }
 
 static void end(void)
 {
+	switches = made_way() - switches;
 	tell("disable\n");
 	after = resident(getpid(), false);
 }
