@@ -12,8 +12,10 @@ LARGE = f"{EXT4}/large"         # of 4M, made by the guest's script
 class Case:
     """
     args: of mmscope bench; command: with that. truth: function(bench, old, lazy) -> Expect. skip:
-    function(kernel) -> why the kernel cannot run it, or None.
+    function(kernel) -> why the kernel cannot run it, or None. run: the guest's function for it.
     """
+
+    run = "run"
 
     def __init__(self, args, truth, skip=lambda kernel: None, repeat=2):
         self.command = f"mmscope bench {args} --repeat {repeat} --json --oracle"

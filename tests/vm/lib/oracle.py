@@ -34,12 +34,14 @@ run() {     # NUMBER COMMAND...
 	until [ /tmp/reports -nt /tmp/mark ]; do sleep 0.1; done
 	now @end
 }
-undisturbed() { # NUMBER COMMAND...: again while runs were lost or other tasks had its CPU
-	for try in 1 2 3 4 5 6 7 8; do
+again() { # PATTERN NUMBER COMMAND...: while it says that, and while runs were lost
+	pattern=$1
+	shift
+	for try in 1 2 3 4 5 6; do
 		seen=$(wc -c < /tmp/reports)
 		run "$@" > /tmp/said
-		grep -q '"switches": [1-9]' /tmp/said ||
-			tail -c +$((seen + 1)) /tmp/reports | grep -q '"misses": [1-9]' || break
+		grep -q "$pattern" /tmp/said ||
+			tail -c +$((seen + 1)) /tmp/reports | grep -q '"misses": *[1-9]' || break
 	done
 	cat /tmp/said
 }
@@ -87,8 +89,6 @@ program() { # OPTIONS...
 class Session:
     """One tracer: a name, a binary of the guest, options, cases."""
 
-    run = "run"         # the function of the guest that runs a case
-
     def __init__(self, name, which, options="", binary="mmscope"):
         self.name, self.which, self.options, self.binary = name, which, options, binary
         self.exact = "--exact" in options
@@ -96,7 +96,7 @@ class Session:
         self.log, self.started, self.seconds = [], 0.0, 0.0
 
     def script(self, kernel):
-        lines = [f"{self.run} {i} {c.command}" for i, c in enumerate(self.which) if not c.skip(kernel)]
+        lines = [f"{c.run} {i} {c.command}" for i, c in enumerate(self.which) if not c.skip(kernel)]
         # The first region of all starts the counts anew, within an interval.
         return FUNCTIONS + "\n".join(["run first mmscope bench touch --size 4K",
                                       *lines]) + "\n"
