@@ -5,7 +5,8 @@
 # make kernels      the kernels vanilla and patched into the cache (kernel/build)
 # make check        the same set-up, then all tests; T="unit/options vm" runs some, J=N at once
 # make check-debug  the tests that are marked for it, on kernels with lockdep, KASAN and more
-# make check-long   builds in fresh Debian 12 and 13 systems (root, network, minutes)
+# make check-long   tests/long: the kernels that check leaves out, builds in fresh Debian 12
+#                   and 13 systems, and more (root, network, hours)
 # make cost         docs/results/cost.md anew: what observing costs (root, network, minutes)
 # make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
 # make study        docs/results/false_alarm.md anew, from the boots that are kept (a minute)
