@@ -339,7 +339,8 @@ static void case_page_out(void)
 	swapoff("/dev/zram0");
 }
 
-static void case_swapoff(void)
+/* 256 pages, of which as many as are expected have been swapped out. */
+static char *swapped(void)
 {
 	char *p = anon(256);
 	long had;
@@ -349,6 +350,12 @@ static void case_swapoff(void)
 	had = resident(getpid(), false);
 	page_out(p, 256);
 	expect = had - resident(getpid(), false);
+	return p;
+}
+
+static void case_swapoff(void)
+{
+	swapped();
 	begin();
 	if (swapoff("/dev/zram0"))
 		die("swapoff");
@@ -359,14 +366,8 @@ static void case_swapoff(void)
 
 static void case_swap_in(void)
 {
-	char *p = anon(256);
-	long had;
+	char *p = swapped();
 
-	swap_on("/dev/zram0");
-	touch(p, 256);
-	had = resident(getpid(), false);
-	page_out(p, 256);
-	expect = had - resident(getpid(), false);
 	begin();
 	peek(p, 256);
 	end();
@@ -524,7 +525,8 @@ static const struct {
 	{ "uffd_shmem", case_uffd_shmem }, { "mremap", case_mremap },
 	{ "migrate", case_migrate }, { "collapse", case_collapse },
 	{ "khugepaged", case_khugepaged }, { "collapse_file", case_collapse_file },
-	{ "collapse_mapped", case_collapse_mapped }, { "khugepaged_file", case_khugepaged_file }, { "page_out", case_page_out },
+	{ "collapse_mapped", case_collapse_mapped },
+	{ "khugepaged_file", case_khugepaged_file }, { "page_out", case_page_out },
 	{ "swapoff", case_swapoff }, { "swap_in", case_swap_in }, { "munmap", case_munmap },
 	{ "munmap_part", case_munmap_part }, { "munmap_large", case_munmap_large },
 	{ "munmap_file", case_munmap_file }, { "dontneed", case_dontneed },
