@@ -13,7 +13,8 @@ import tap
 SOME = "processes,threads,cgroups,names,old"
 # What follows is the same code on all kernels.
 KERNELS = (("7.3", SOME + ",namespaces,refusals,record", "exact"), ("6.1", SOME, ""),
-           ("7.2", "processes,threads,record", ""), ("6.12", "processes,threads,cgroups,record", ""))
+           ("7.2", "processes,threads,record", ""),
+           ("6.12", "processes,threads,cgroups,record", ""))
 
 guest.library()
 for program in ("robust", "worker"):
