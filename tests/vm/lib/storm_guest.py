@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The storm's part inside a guest. Arguments: virtual CPUs, seconds of a storm that is
-counted by default (half of it in other ways), the ways."""
+counted by default (a third of it in other ways), the ways."""
 import sys
 
 from robust_lib import REPORT, checked, completed, fault, left_behind, load, note, unlink, usage
@@ -19,7 +19,7 @@ def total(run, name, skip=()):
 def storm(options):
     unlink(REPORT)
     status, out, err = fault("--json", "-o", REPORT, *options, "--", "storm", "64",
-                             str(SECONDS // 2 if options else SECONDS))
+                             str(SECONDS // 3 if options else SECONDS))
     if status or err:
         return f"status {status}: {err}"
     run = load()["runs"][0]
