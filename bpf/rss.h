@@ -357,36 +357,54 @@ int COLLAPSE__tp_btf(u64 *ctx)
 	return 0;
 }
 
-/*
- * try_collapse_pte_mapped_thp(mm, addr, install_pmd): a file has a huge page, and what
- * is mapped one by one goes. MADV_COLLAPSE maps the huge page then, khugepaged does not.
- */
+/* set_huge_pmd(vma, ...): MADV_COLLAPSE maps a huge page of a file that is new or was there. */
 ENTRY_BODY(HUGE_FILE)
 {
-	count_from(a0, MEMBERS_RSS);
+	struct task_state *st;
+
+	if (!observing || !mm_marked((u64)READ((struct vm_area_struct *)a0, vm_mm)))
+		return;
+	st = worker_get();
+	if (st)
+		st->mapping_huge = 1;
 }
 ENTRY_PROGRAMS(HUGE_FILE)
 
 EXIT_BODY(HUGE_FILE_END)
 {
-	enum metric_id metric = METRIC_RSS_KHUGEPAGED;
-	struct task_struct *task;
-	u64 mm;
-	s64 came = counted_since(&mm, MEMBERS_RSS);
+	struct task_state *st = worker_find();
 
-	if (!came)
+	if (!st || !st->mapping_huge)
 		return;
-	if (came < 0) {
-		metric = METRIC_RSS_UNMAPPED;
-		came = -came;
-	}
-	count_one(metric, came);
-	/* The faults of other threads meanwhile are in the difference. */
-	task = bpf_get_current_task_btf();
-	if (mm != (u64)task->mm || BPF_CORE_READ((struct mm_struct *)mm, mm_users.counter) > 1)
-		mark_inferred(metric, slot_at(SLOT_BASE_NONE));
+	st->mapping_huge = 0;
+	if ((u32)ret != bpf_core_enum_value(enum scan_result, SCAN_SUCCEED))
+		return;
+	count_one(METRIC_RSS_KHUGEPAGED, 1u << pmd_order);
+	st->counted_before += 1u << pmd_order;	/* of COLLAPSE_PTES, if it is in one */
 }
 EXIT_PROGRAMS(HUGE_FILE_END)
+
+/* try_collapse_pte_mapped_thp(mm, ...): what is mapped one by one of a huge page goes. */
+ENTRY_BODY(COLLAPSE_PTES)
+{
+	count_from(a0, MEMBERS_RSS);
+}
+ENTRY_PROGRAMS(COLLAPSE_PTES)
+
+EXIT_BODY(COLLAPSE_PTES_END)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 mm;
+	s64 gone = -counted_since(&mm, MEMBERS_RSS);
+
+	if (gone <= 0)
+		return;
+	count_one(METRIC_RSS_UNMAPPED, gone);
+	/* The faults of other threads meanwhile are in the difference. */
+	if (mm != (u64)task->mm || BPF_CORE_READ((struct mm_struct *)mm, mm_users.counter) > 1)
+		mark_inferred(METRIC_RSS_UNMAPPED, slot_at(SLOT_BASE_NONE));
+}
+EXIT_PROGRAMS(COLLAPSE_PTES_END)
 
 /* remove_migration_pte(folio, vma, ...): the tracepoints inside know no address space. */
 ENTRY_BODY(MIGRATE)

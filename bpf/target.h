@@ -89,7 +89,7 @@ struct task_state {
 	u32 zap_present, zap_resident;
 	u8 zap_seen, zap_pmd, zap_rss, zap_backing;
 	/* work on an address space, maybe of somebody else */
-	u8 uffd_install, migrating;
+	u8 uffd_install, migrating, mapping_huge;
 	u32 collapse_new;
 	u64 counted_mm, unmap_folio;
 	s64 counted_before, unmap_before;

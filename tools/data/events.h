@@ -134,11 +134,14 @@
 	X(COLLAPSE,	"collapse",	TP,	FIRST,	USEFUL, "",			\
 	  "mm_collapse_huge_page", "pages become a huge page: khugepaged, MADV_COLLAPSE") \
 	X(HUGE_FILE,	"huge page of a file", ENTRY, FIRST, USEFUL, "",		\
-	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
-	  "what is mapped of it one by one goes")					\
+	  "set_huge_pmd", "it is mapped whole, outside of a fault")			\
 	X(HUGE_FILE_END, "huge page of a file end", EXIT, FIRST, USEFUL, "",		\
+	  "set_huge_pmd", "... and whether it was")					\
+	X(COLLAPSE_PTES, "collapse of PTEs", ENTRY, FIRST, USEFUL, "",			\
 	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
-	  "... and it is mapped whole, or by the next fault")				\
+	  "what is mapped one by one of a file's huge page goes")			\
+	X(COLLAPSE_PTES_END, "collapse of PTEs end", EXIT, FIRST, USEFUL, "",		\
+	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp", "... and how much")	\
 	X(MIGRATE,	"migration",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "remove_migration_pte", "a migrated folio is mapped again")			\
 	X(MIGRATE_PTE,	"migrated PTE",	TP,	FIRST,	USEFUL, "",			\

@@ -33,7 +33,7 @@ WAYS = {
     "fork_mixed": "rss_fork_copy", "uffd": "rss_uffd_copy", "uffd_shmem": "rss_uffd_copy",
     "mremap": "pages_moved", "migrate": "pages_migrated", "collapse": "rss_khugepaged",
     "khugepaged": "rss_khugepaged", "collapse_file": ("rss_khugepaged", "rss_unmapped"),
-    "collapse_mapped": "rss_khugepaged",
+    "collapse_mapped": ("rss_khugepaged", "rss_unmapped"),
     "khugepaged_file": ("rss_unmapped",), "page_out": "rss_unmapped", "swapoff": "rss_swapoff",
     "swap_in": None, "munmap": "rss_zapped", "munmap_part": "rss_zapped",
     "munmap_large": "rss_zapped", "munmap_file": "rss_zapped", "dontneed": "rss_zapped",
