@@ -298,8 +298,8 @@ def privileges():
     checked("ulimit -n 20 that may not be raised: status 3, one line")(
         lambda: refused(f"ulimit -n 20; {CAPS}", 3, "ulimit -n is 20"))
     checked("not root: status 3, one line")(lambda: refused(NOBODY, 3, "no permission"))
-    # A 6.1 inlines the page-table lock.
-    hidden = HOLDS if os.uname().release.startswith("6.1.") else ()
+    # 6.1 inlines the page-table lock, and its trampolines take six arguments.
+    hidden = (*HOLDS, "rss_uffd_copy") if os.uname().release.startswith("6.1.") else ()
     checked("CAP_BPF and CAP_PERFMON only, with --reconcile")(
         lambda: observe_with(CAPS, hidden, ["--reconcile"]))
     checked("... and -p of somebody else's process")(foreign)
