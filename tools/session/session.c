@@ -137,8 +137,7 @@ static void configure(struct session *s)
 	memcpy((void *)ro->known_ops_backing, plan->known_ops_backing,
 	       sizeof(plan->known_ops_backing));
 	ro->observe_all = observe_all(s);
-	if (target && target->cgroup >= 0)
-		ro->observe_cgroup = true;
+	ro->observe_cgroup = target && target->cgroup >= 0;
 	if (target && target->comm) {
 		ro->observe_comm = true;
 		/* The kernel keeps 15 bytes of a name (TASK_COMM_LEN). */
