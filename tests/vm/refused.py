@@ -9,6 +9,7 @@ by a histogram trigger of the kernel.
 import json
 import os
 import subprocess
+import sys
 import tempfile
 
 import tap
