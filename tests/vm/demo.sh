@@ -19,6 +19,18 @@ demo()
 	"$MMSCOPE_TREE/tools/demo.sh" >"$TMPDIR/out" 2>"$TMPDIR/err" </dev/null || status=$?
 }
 
+# $spent: whole seconds of the CPUs that the children of this shell took until now. Not
+# for $(...), which is a shell of its own.
+look_at_spent()
+{
+	times >"$TMPDIR/times"
+	# The second line is theirs: user and system time, "1m2.345s 0m1.000s".
+	spent=$(awk 'NR == 2 {
+		split($1 "m" $2, t, "[ms]+")
+		print int(60 * (t[1] + t[3]) + t[2] + t[4])
+	}' "$TMPDIR/times")
+}
+
 # The report of one kernel, its paragraphs on one line each.
 report()
 {
@@ -91,11 +103,20 @@ else
 	check 'warm start in less than 10 s' [ $best -lt 10000 ]
 fi
 began=$(date +%s)
+look_at_spent
+before=$spent
 demo
 took=$(($(date +%s) - began))
-echo "# $took s"
+look_at_spent
+spent=$((spent - before))
+echo "# $took s, $spent s of the CPUs"
 check 'the demo ends with success' [ "$status" = 0 ]
-check 'in less than two minutes' [ $took -lt 120 ]
+# What it takes on an idle machine; others can take its time, but not the CPUs' for it.
+if [ $took -ge 120 ] && [ $spent -lt 120 ]; then
+	skip 'in less than two minutes' "the machine is busy: $took s, of which it worked $spent"
+else
+	check 'in less than two minutes' [ $took -lt 120 ]
+fi
 check '7.2 and 7.3, each with a heading' \
 	[ "$(grep -c '^==== 8 MiB .* virtual machine' "$TMPDIR/out")" = 2 ]
 check 'the workload says what it touched, on both' \
