@@ -4,8 +4,8 @@
 """What observing costs: instructions and time that each way to observe adds to an event.
 
 Instructions come from a boot with --icount, the lowest of the repeats, which is the one
-without a timer tick; times from one with two virtual CPUs, in rounds of all columns. All
-columns of a table are of the same boot. And what the cost line of a report says is held
+without a timer tick; times from one with two virtual CPUs, in rounds of all columns, with
+untraced between any two. All columns of a table are of the same boot. And what the cost line of a report says is held
 against what was measured. make cost writes docs/results/cost.md; --reduced is what the
 tests of each day can afford.
 """
@@ -92,24 +92,26 @@ def points():
 
 
 def boot(columns, workloads, repeats, icount):
-    """One guest: {(column, workload): [[time of each repeat] of each round]}, what the cost
-    lines say has the column "line", the kernel's name."""
+    """One guest with these columns one after the other: {(column, workload): [[time of each
+    repeat] each time]}, what the cost lines say has the column "line"; {(column, workload):
+    [how often untraced came before]}; the kernel's name."""
     vm = ["--env", f"WORKLOADS={' '.join(workloads)}", "--env", "SETTLE=40",
-          "--env", f"ROUNDS={1 if icount else ROUNDS}", "--env", f"POINTS={' '.join(points())}"]
+          "--env", f"POINTS={' '.join(points())}"]
     out = guest("cost_guest.sh", f"{repeats} {' '.join(columns)}",
                 sorted({p for c, _, p in COLUMNS if p and c in columns}),
                 vm + (["--icount"] if icount else []))
-    found = {}
+    found, before = {}, {}
     for line in out[1:]:
         if line.startswith("cost "):
             _, column, workload, text = line.split(" ", 3)
             part = next(w[3] for w in WORKLOADS if w[0] == workload)
             found.setdefault((column, workload), []).append(json.loads(text)[part])
+            before.setdefault((column, workload), []).append(len(found["untraced", workload]))
         elif line.startswith("line "):
             _, workload, text = line.split(" ", 2)
             trust = json.loads(text)["runs"][0]["trust"]
             found.setdefault(("line", workload), []).append([trust["added_ns"]])
-    return found, out[0]
+    return found, before, out[0]
 
 
 EVENTS = {w: n for w, _, n, _ in WORKLOADS}
@@ -123,16 +125,18 @@ def added(found):
             for (c, w), value in cost.items()}
 
 
-def slowdowns(found):
+def slowdowns(found, before):
     """{(column, workload): (median, least, most)} of the rounds; of untraced nanoseconds of an
-    event, of the others what is added as a part of that, the median of the same round."""
+    event, of the others what is added, as a part of what it takes just before and after."""
+    laps = {key: [statistics.median(r) / EVENTS[key[1]] for r in rounds]
+            for key, rounds in found.items() if key[0] != "line"}
     out = {}
-    for (column, workload), rounds in found.items():
-        laps = [statistics.median(r) / EVENTS[workload] for r in rounds]
-        if column not in ("untraced", "line"):
-            bare = [statistics.median(r) / EVENTS[workload] for r in found["untraced", workload]]
-            laps = [a / b - 1 for a, b in zip(laps, bare)]
-        out[column, workload] = (statistics.median(laps), min(laps), max(laps))
+    for (column, workload), each in laps.items():
+        if column != "untraced":
+            bare = laps["untraced", workload]
+            each = [2 * ns / (bare[n - 1] + bare[n]) - 1
+                    for ns, n in zip(each, before[column, workload])]
+        out[column, workload] = (statistics.median(each), min(each), max(each))
     return out
 
 
@@ -253,10 +257,10 @@ def document(args, cost, verdicts, times, grown, name):
     out += [f"| {n} | {found} | {VERDICT[met]} |" for n, met, found in verdicts]
     if times:
         out += ["", "## Times", "", f"The same events with two virtual CPUs, in {ROUNDS} rounds "
-                "of all columns: the median of a round's", f"{args.repeats} repeats beside that of "
-                "untraced in the same round; the median of the rounds (least ..", "most). For "
-                "screening only: an emulator's times are not those of a machine, and this one had",
-                f"other work (load {os.getloadavg()[2]:.1f} on {os.cpu_count()} CPUs).", ""]
+                "of all columns: the median of", f"{args.repeats} repeats beside those of untraced "
+                "just before and after; of the rounds the median (least", ".. most). For screening "
+                "only: an emulator's times are not those of a machine, and this one", "had other "
+                f"work (load {os.getloadavg()[2]:.1f} on {os.cpu_count()} CPUs).", ""]
         out += table(times, args.columns, args.workloads, slowdown)
     out += [""] + grown if grown else []
     return "\n".join(out) + "\n"
@@ -275,7 +279,7 @@ def main():
             if not p or find(p)]
     args.columns = [c for c in here if not args.reduced or
                     c in ("untraced", "empty", "default", "other", "funclatency")]
-    found, name = boot(args.columns, args.workloads, args.repeats, True)
+    found, _, name = boot(args.columns, args.workloads, args.repeats, True)
     cost = added(found)
     verdicts = [*judge(cost), *judge_lines(found)]
     for line in table(cost, args.columns, args.workloads, instructions):
@@ -290,7 +294,8 @@ def main():
     print(f"1..{count}", flush=True)
     times = grown = None
     if not args.reduced and not args.no_times:
-        times = slowdowns(boot(args.columns, args.workloads, args.repeats, False)[0])
+        turns = [c for column in args.columns[1:] * ROUNDS for c in (column, "untraced")]
+        times = slowdowns(*boot(["untraced"] + turns, args.workloads, args.repeats, False)[:2])
         grown = growth()
     if args.output:
         with open(args.output, "w", encoding="utf-8") as f:

@@ -5,7 +5,7 @@
 # workload under each way to observe it; a tool that is not there or fails prints none.
 # Of the default "line WORKLOAD JSON", too: its own report, which estimates what it added.
 # WORKLOADS: which; POINTS: where the empty programs go; SETTLE: seconds at most for a tool
-# to start; ROUNDS: how often all columns come in turn.
+# to start.
 set -u
 
 repeats=$1
@@ -79,10 +79,8 @@ ptes='kfunc:handle_mm_fault { @n[tid] = (uint64)0; }
 
 sleep 100000 &
 idle=$!
-# column NAME
-column()
-{
-	c=$1
+uname -r
+for c; do
 	case $c in
 	untraced) each "$c" ;;
 	empty)
@@ -98,13 +96,5 @@ column()
 	bpftrace-ptes) during "$c" bpftrace -e "$latency $ptes $latency_end
 			@ptes = hist(@n[tid]); delete(@n[tid]); }" ;;
 	esac
-}
-
-uname -r
-while [ "$ROUNDS" -gt 0 ]; do
-	ROUNDS=$((ROUNDS - 1))
-	for c; do
-		column "$c"
-	done
 done
 kill "$idle"
