@@ -5,9 +5,9 @@
 
 Instructions come from a boot with --icount, the lowest of the repeats, which is the one
 without a timer tick; times from one with two virtual CPUs, in rounds of all columns, with
-untraced between any two. All columns of a table are of the same boot. And what the cost line of a report says is held
-against what was measured. make cost writes docs/results/cost.md; --reduced is what the
-tests of each day can afford.
+untraced between any two. All columns of a table are of the same boot. And what the cost
+line of a report says is held against what was measured. make cost writes
+docs/results/cost.md; --reduced is what the tests of each day can afford.
 """
 import argparse
 import json
