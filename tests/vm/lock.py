@@ -12,14 +12,14 @@ import shutil
 import sys
 
 import guest
-from guest import TMP
+from guest import LIB, TMP
 import tap
 
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
 guest.compiled("lock", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
-          f"{guest.LIB}/lock_rows_guest.py:/root/lock_rows_guest.py",
+          *(f"{LIB}/{name}.py:/root/{name}.py" for name in ("lock_report", "lock_rows_guest")),
           os.path.realpath(shutil.which("unshare")) + ":/usr/bin/unshare"]
 for kernel in kernels:
     guest.run(kernel, "lock_guest", (kernel,), copies, ("--cpus", "4"))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+from lock_report import by_class, counts, number, samples, sums, times
 from robust_lib import note, result, strict
 
 KERNEL = sys.argv[1]
@@ -12,8 +13,10 @@ CLASSES = ("mmap_lock", "vma_lock", "page_table", "i_pages", "folio", "i_mmap_rw
 THREADS = 4
 SECONDS = "1"
 HAS_VMA_LOCK = KERNEL != "6.1"
-# On 6 threads that fight for one page table for 4 seconds, on a machine that is busy.
-PAGE_TABLE_WAITS = 100
+# Of 6 threads that fight for one page table, and for how long until there are so many: a
+# busy machine takes longer.
+PAGE_TABLE_WAITS = 2000
+PAGE_TABLE_SECONDS = ("4", "20")
 
 
 def lock(*command, options=()):
@@ -24,60 +27,6 @@ def lock(*command, options=()):
         raise ValueError(f"status {p.returncode}: {p.stderr.decode()}")
     with open(REPORT, "rb") as f:
         return strict(f.read())["runs"][0]
-
-
-def samples(run, name):
-    return [m for m in run["metrics"] if m["name"] == name]
-
-
-def times(run, name="lock_wait"):
-    """{(class, mode, mm): (number, ns)}"""
-    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): (m["count"], m["sum"])
-            for m in samples(run, name) if "class" in m.get("labels", {})}
-
-
-def counts(run):
-    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): m["value"]
-            for m in samples(run, "lock_contended")
-            if "class" in m.get("labels", {}) and "value" in m}
-
-
-def number(run, name):
-    return sum(m.get("value", m.get("count", 0)) for m in samples(run, name))
-
-
-def by_class(values):
-    total = {}
-    for (name, _, _), n in values.items():
-        total[name] = total.get(name, 0) + n
-    return total
-
-
-def sums(run, threads):
-    """What holds in each report: problems, one a line."""
-    wrong = []
-    begun, ended = counts(run), times(run)
-    modes = {}
-    for (_, mode, _), n in begun.items():
-        modes[mode] = modes.get(mode, 0) + n
-    told = {m["labels"]["mode"]: m["value"] for m in samples(run, "lock_events") if m["value"]}
-    if {k: v for k, v in modes.items() if v} != told:
-        wrong.append(f"classes give {modes}, mechanisms {told}")
-    for key, (n, ns) in ended.items():
-        if n > begun.get(key, 0):
-            wrong.append(f"{key}: {n} waits ended, {begun.get(key, 0)} began")
-        if n and ns > n * run["wall_ns"]:
-            wrong.append(f"{key}: {ns} ns in {n} waits within {run['wall_ns']} ns")
-    open_waits = sum(begun.values()) - sum(n for n, _ in ended.values())
-    if open_waits > threads:
-        wrong.append(f"{open_waits} waits did not end, of {threads} threads")
-    trust = run["trust"]
-    lost = any(p.get("misses") for p in trust["probes"])
-    for key in ("map_full", "events_lost") + (() if lost else ("unmatched",)):
-        if trust[key]:
-            wrong.append(f"{key} {trust[key]}")
-    wrong += [f"{p['event']}: {p['reason']}" for p in trust["probes"] if "reason" in p]
-    return wrong
 
 
 def classes():
@@ -101,10 +50,14 @@ def classes():
 
 
 def page_table():
-    run = lock("mmscope", "bench", "contend", "page_table", "--threads", "6", "--seconds", "4")
-    waits = by_class(counts(run)).get("page_table", 0)
-    note(f"six threads on one page table: {waits} waits in 4 s")
-    result("six threads on one page table wait for it", "\n".join(
+    for seconds in PAGE_TABLE_SECONDS:
+        run = lock("mmscope", "bench", "contend", "page_table", "--threads", "6",
+                   "--seconds", seconds)
+        waits = by_class(counts(run)).get("page_table", 0)
+        note(f"six threads on one page table: {waits} waits in {seconds} s")
+        if waits >= PAGE_TABLE_WAITS:
+            break
+    result("six threads on one page table wait for it thousands of times", "\n".join(
         sums(run, 7) + ([f"{waits} waits"] if waits < PAGE_TABLE_WAITS else [])))
 
 

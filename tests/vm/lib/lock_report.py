@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a run of mmscope lock holds."""
+
+
+def samples(run, name):
+    return [m for m in run["metrics"] if m["name"] == name]
+
+
+def times(run, name="lock_wait"):
+    """{(class, mode, mm): (number, ns)}"""
+    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): (m["count"], m["sum"])
+            for m in samples(run, name) if "class" in m.get("labels", {})}
+
+
+def counts(run):
+    return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): m["value"]
+            for m in samples(run, "lock_contended")
+            if "class" in m.get("labels", {}) and "value" in m}
+
+
+def number(run, name):
+    return sum(m.get("value", m.get("count", 0)) for m in samples(run, name))
+
+
+def by_class(values):
+    total = {}
+    for (name, _, _), n in values.items():
+        total[name] = total.get(name, 0) + n
+    return total
+
+
+def sums(run, threads):
+    """What holds in each report: problems, one a line."""
+    wrong = []
+    begun, ended = counts(run), times(run)
+    modes = {}
+    for (_, mode, _), n in begun.items():
+        modes[mode] = modes.get(mode, 0) + n
+    told = {m["labels"]["mode"]: m["value"] for m in samples(run, "lock_events") if m["value"]}
+    if {k: v for k, v in modes.items() if v} != told:
+        wrong.append(f"classes give {modes}, mechanisms {told}")
+    for key, (n, ns) in ended.items():
+        if n > begun.get(key, 0):
+            wrong.append(f"{key}: {n} waits ended, {begun.get(key, 0)} began")
+        if n and ns > n * run["wall_ns"]:
+            wrong.append(f"{key}: {ns} ns in {n} waits within {run['wall_ns']} ns")
+    open_waits = sum(begun.values()) - sum(n for n, _ in ended.values())
+    if open_waits > threads:
+        wrong.append(f"{open_waits} waits did not end, of {threads} threads")
+    trust = run["trust"]
+    lost = any(p.get("misses") for p in trust["probes"])
+    for key in ("map_full", "events_lost") + (() if lost else ("unmatched",)):
+        if trust[key]:
+            wrong.append(f"{key} {trust[key]}")
+    wrong += [f"{p['event']}: {p['reason']}" for p in trust["probes"] if "reason" in p]
+    return wrong
