@@ -7,7 +7,7 @@
 # make check-debug  the tests that are marked for it, on kernels with lockdep, KASAN and more
 # make check-long   tests/long: the kernels that check leaves out, builds in fresh Debian 12
 #                   and 13 systems, and more (root, network, hours)
-# make cost         docs/results/cost.md anew: what observing costs (root, network, minutes)
+# make cost         docs/results/cost.md, lock_cost.md anew: what observing costs (root, network)
 # make table-arraymap   docs/results/arraymap.md anew (four kernels, an hour)
 # make study        docs/results/false_alarm.md anew, from the boots that are kept (a minute)
 # make study-boots  the same of new boots: 100 of vanilla, kept in tests/data/study (two hours)
@@ -168,6 +168,8 @@ study-boots: all
 cost: all
 	$(Q)tools/setup.sh long
 	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/cost.py --output docs/results/cost.md
+	$(Q)MMSCOPE=$(abspath $(B))/mmscope tests/long/lock_cost.py \
+		--output docs/results/lock_cost.md
 
 install: all
 	$(Q)install -D -m 755 $(B)/mmscope.stripped $(DESTDIR)$(PREFIX)/bin/mmscope

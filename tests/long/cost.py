@@ -153,9 +153,9 @@ def judge_lines(found):
                f"{says} said, {took} measured: {says / took:.2f}")
 
 
-def judge(cost):
+def judge(cost, targets=TARGETS):
     """(name, met or None for not measured, what was found)"""
-    for name, workload, column, against, most in TARGETS:
+    for name, workload, column, against, most in targets:
         a, b = cost.get((column, workload)), cost.get((against, workload))
         if a is None or b is None:
             yield name, None, "not measured"
@@ -163,11 +163,11 @@ def judge(cost):
             yield name, a <= most * b, f"{a:.0f} of {b:.0f}: {a / b:.2f}"
 
 
-def table(cost, columns, workloads, form):
-    names = {c: name for c, name, _ in COLUMNS}
+def table(cost, columns, workloads, form, headings=COLUMNS, events=WORKLOADS):
+    names = {c: name for c, name, _ in headings}
     lines = ["| event | " + " | ".join(names[c] for c in columns) + " |",
              "|---" * (len(columns) + 1) + "|"]
-    for workload, name, _, _ in WORKLOADS:
+    for workload, name, *_ in events:
         if workload in workloads:
             row = [form(c, workload, cost) for c in columns]
             lines.append(f"| {name} | " + " | ".join(row) + " |")
@@ -266,6 +266,19 @@ def document(args, cost, verdicts, times, grown, name):
     return "\n".join(out) + "\n"
 
 
+def tell(verdicts):
+    """The results of a suite; how many failed."""
+    count = failed = 0
+    for target, met, what in verdicts:
+        count += 1
+        failed += met is False
+        print(f"{'not ok' if met is False else 'ok'} {count} - {target}"
+              + (f" # SKIP {what}" if met is None else ""))
+        print(f"# {what}")
+    print(f"1..{count}", flush=True)
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reduced", action="store_true", help="what decides, and no times")
@@ -284,14 +297,7 @@ def main():
     verdicts = [*judge(cost), *judge_lines(found)]
     for line in table(cost, args.columns, args.workloads, instructions):
         print("# " + line)
-    count = failed = 0
-    for target, met, what in verdicts:
-        count += 1
-        failed += met is False
-        print(f"{'not ok' if met is False else 'ok'} {count} - {target}"
-              + (f" # SKIP {what}" if met is None else ""))
-        print(f"# {what}")
-    print(f"1..{count}", flush=True)
+    failed = tell(verdicts)
     times = grown = None
     if not args.reduced and not args.no_times:
         turns = [c for column in args.columns[1:] * ROUNDS for c in (column, "untraced")]

@@ -5,19 +5,29 @@
 # workload under each way to observe it; a tool that is not there or fails prints none.
 # Of the default "line WORKLOAD JSON", too: its own report, which estimates what it added.
 # WORKLOADS: which; POINTS: where the empty programs go; SETTLE: seconds at most for a tool
-# to start.
+# to start; LOOPS: of a repeat of waits.c. A run of bench contend is one repeat.
 set -u
 
 repeats=$1
 shift
 
+# tell COLUMN WORKLOAD COMMAND...
+tell()
+{
+	column=$1 workload=$2
+	shift 2
+	json=$("$@" 2>/tmp/error </dev/null) ||
+		echo "# $column $workload: $(tail -n 1 /tmp/error)"
+	[ -z "$json" ] || echo "cost $column $workload $json"
+}
+
+# one COLUMN WORKLOAD ARGUMENTS COMMAND...
 one()
 {
 	column=$1 workload=$2 first=$3
 	shift 3
-	json=$("$@" $first --json -n "$repeats" 2>/tmp/error </dev/null) ||
-		echo "# $column $workload: $(tail -n 1 /tmp/error)"
-	[ -z "$json" ] || echo "cost $column $workload $json"
+	# shellcheck disable=SC2086 # a list of words
+	tell "$column" "$workload" "$@" $first --json -n "$repeats"
 	[ "$column" != default ] || echo "line $workload $(tr -d '\n' </tmp/report)"
 }
 
@@ -35,6 +45,9 @@ each()
 			mmscope bench touch ;;
 		arraymap) one "$column" arraymap "--size 1M --touch none --populate" "$@" \
 			mmscope bench arraymap ;;
+		page_table | mmap_lock) tell "$column" "$w" "$@" \
+			mmscope bench contend "$w" --json ;;
+		*) tell "$column" "$w" "$@" waits "$w" "$LOOPS" "$repeats" ;;
 		esac
 	done
 }
@@ -76,6 +89,9 @@ latency_end='kretfunc:handle_mm_fault /@start[tid]/ {
 ptes='kfunc:handle_mm_fault { @n[tid] = (uint64)0; }
 	kfunc:folio_add_new_anon_rmap /@start[tid]/ { @n[tid]++; }
 	kfunc:set_pte_range /@start[tid]/ { @n[tid] += args->nr; }'
+waits='tracepoint:lock:contention_begin { @start[tid] = nsecs; }
+	tracepoint:lock:contention_end /@start[tid]/ {
+		@wait = hist(nsecs - @start[tid]); delete(@start[tid]); }'
 
 sleep 100000 &
 idle=$!
@@ -95,6 +111,12 @@ for c; do
 	bpftrace) during "$c" bpftrace -e "$latency $latency_end }" ;;
 	bpftrace-ptes) during "$c" bpftrace -e "$latency $ptes $latency_end
 			@ptes = hist(@n[tid]); delete(@n[tid]); }" ;;
+	lock) each "$c" mmscope lock -o /dev/null -- ;;
+	both) each "$c" mmscope trace -e fault,lock -o /dev/null -- ;;
+	perf) each "$c" perf lock contention -b -- ;;
+	perf-filter) each "$c" perf lock contention -b -Y rwsem,mutex,spinlock -- ;;
+	klockstat) during "$c" klockstat ;;
+	bpftrace-waits) during "$c" bpftrace -e "$waits" ;;
 	esac
 done
 kill "$idle"
