@@ -17,8 +17,10 @@ import tap
 
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
-guest.compiled("lock", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
+for program in ("lock", "waits"):
+    guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
+          f"{TMP}/waits:/usr/bin/waits",
           *(f"{LIB}/{name}.py:/root/{name}.py" for name in ("lock_report", "lock_rows_guest")),
           os.path.realpath(shutil.which("unshare")) + ":/usr/bin/unshare"]
 for kernel in kernels:

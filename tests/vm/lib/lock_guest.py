@@ -17,6 +17,7 @@ HAS_VMA_LOCK = KERNEL != "6.1"
 # busy machine takes longer.
 PAGE_TABLE_WAITS = 2000
 PAGE_TABLE_SECONDS = ("4", "20")
+ROUNDS = 100
 
 
 def lock(*command, options=()):
@@ -59,6 +60,20 @@ def page_table():
             break
     result("six threads on one page table wait for it thousands of times", "\n".join(
         sums(run, 7) + ([f"{waits} waits"] if waits < PAGE_TABLE_WAITS else [])))
+
+
+def known():
+    """Each round of waits.c is one wait, the first and untold repeat's included."""
+    run = lock("sh", "-c", f"waits rwsem {ROUNDS} 1; waits mutex {ROUNDS} 1")
+    lost = sum(p.get("misses") or 0 for p in run["trust"]["probes"])
+    wrong = sums(run, 0)
+    for what, counted in (
+            ("inode, write", counts(run).get(("inode", "write", "none"), 0)),
+            ("mutex", sum(n for (_, mode, _), n in counts(run).items() if mode == "mutex"))):
+        note(f"{what}: {counted} waits, {lost} runs lost")
+        if not counted <= 2 * ROUNDS <= counted + lost:
+            wrong.append(f"{what}: {counted} waits of {2 * ROUNDS}, {lost} runs lost")
+    result("waits of a known number", "\n".join(wrong))
 
 
 def writers_and_readers():
@@ -174,7 +189,7 @@ def oracle():
         f.write("0")
 
 
-for case in (classes, page_table, writers_and_readers, parts, mutex, killed, oracle):
+for case in (classes, page_table, known, writers_and_readers, parts, mutex, killed, oracle):
     try:
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:

@@ -9,9 +9,9 @@
  *   pipe           a byte is written to a pipe and read: nobody else wants its mutex
  *   fault          a page is touched for the first time: nobody else wants its locks
  *
- * With one CPU the waits are certain. The holder copies from or to a page that userfaultfd
- * keeps back, which puts it to sleep with the lock; both tasks are of real-time priority,
- * so that each of them runs until it sleeps as soon as it is told to.
+ * The waits are certain. The holder copies from or to a page that userfaultfd keeps back,
+ * which puts it to sleep with the lock; all run on one CPU, and both tasks are of real-time
+ * priority, so that each of them runs until it sleeps as soon as it is told to.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -167,11 +167,16 @@ int main(int argc, char **argv)
 	const char *what = argc == 4 ? argv[1] : "";
 	long rounds = argc == 4 ? atol(argv[2]) : 0, repeats = argc == 4 ? atol(argv[3]) : 0;
 	static long ns[REPEATS + 1];
+	cpu_set_t first;
 	char *pages;
 	long i, n;
 
 	if (rounds < 1 || repeats < 1 || repeats > REPEATS)
 		return 2;
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (sched_setaffinity(0, sizeof(first), &first))
+		fail("sched_setaffinity");
 	of_pipe = !strcmp(what, "mutex");
 	if (of_pipe || !strcmp(what, "rwsem"))
 		prepare();
