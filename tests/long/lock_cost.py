@@ -10,7 +10,6 @@ has no BPF programs. make cost writes docs/results/lock_cost.md.
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -18,9 +17,9 @@ import tempfile
 import time
 
 import cost
-from cost import PATH, TREE, VERDICT
+from cost import TREE, VERDICT
 
-ROUNDS = 64
+LOOPS = 64      # of a repeat
 # Column, its heading, the program it needs in the guest.
 COLUMNS = (("untraced", "untraced", None), ("lock", "`mmscope lock`", None),
            ("default", "`mmscope fault`", None), ("both", "`trace -e fault,lock`", None),
@@ -43,12 +42,13 @@ NOTHING = (("fault", "lock", "untraced"), ("pipe", "lock", "untraced"),
 NOISE = 0.01
 
 
-def boot(columns, workloads, repeats, vm):
-    """({(column, workload): [values]}, kernel): ns of a round, or operations in a run."""
+def boot(columns, workloads, repeats, rounds, vm=()):
+    """({(column, workload): [values]}, kernel): ns of a loop, or operations in a run."""
     with tempfile.TemporaryDirectory() as tmp:
         subprocess.run(["cc", "-static", "-O1", "-pthread", "-o", f"{tmp}/waits",
                         f"{TREE}/tests/vm/lib/waits.c"], check=True)
-        options = ["--copy", f"{tmp}/waits:/usr/bin/waits", "--env", f"ROUNDS={ROUNDS}",
+        options = ["--copy", f"{tmp}/waits:/usr/bin/waits", "--env", "SETTLE=40",
+                   "--env", f"ROUNDS={rounds}", "--env", f"LOOPS={LOOPS}",
                    "--env", f"WORKLOADS={' '.join(workloads)}", *vm]
         if "perf" in columns:
             options += ["--copy", perf() + ":/usr/bin/perf"]
@@ -61,7 +61,7 @@ def boot(columns, workloads, repeats, vm):
             _, column, workload, text = line.split(" ", 3)
             said = json.loads(text)
             found.setdefault((column, workload), []).extend(
-                [ns / ROUNDS for ns in said["ns"]] if "ns" in said else [said["ops"]])
+                [ns / LOOPS for ns in said["ns"]] if "ns" in said else [said["ops"]])
     return found, out[0]
 
 
@@ -119,7 +119,7 @@ def document(args, values, times, name):
            "## Instructions", "",
            "Of an operation without anything attached, and what each way to observe adds to it, in",
            "one guest of an emulator that counts them (`--icount`): the lowest of "
-           f"{args.repeats} repeats of {ROUNDS}.",
+           f"{args.repeats} repeats of {LOOPS}.",
            "A wait is one of a task for a lock whose holder sleeps, from the word that sends the",
            "holder to the end of both (`tests/vm/lib/waits.c`): each has exactly one. One virtual",
            "CPU: nobody spins. Mapping and unmapping take the lock of a VMA for writing, which has",
@@ -144,16 +144,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="of the times; 0: none")
     args = parser.parse_args()
     args.columns = [c for c, _, p in COLUMNS
-                    if p in (None, "perf") or shutil.which(p, path=PATH)]
-    found, name = boot(args.columns, [w for w, _ in WAITS], args.repeats,
-                       ["--icount", "--env", "SETTLE=20"])
+                    if p in (None, "perf") or cost.find(p)]
+    found, name = boot(args.columns, [w for w, _ in WAITS], args.repeats, 1, ["--icount"])
     values = added(found)
-    times = boot(args.columns * args.rounds, [w for w, _ in CONTENDED], 1,
-                 ["--env", "SETTLE=30"])[0] if args.rounds else None
     for line in cost.table(values, args.columns, [w for w, _ in WAITS], cost.instructions,
                            COLUMNS, WAITS):
         print("# " + line)
     failed = cost.tell(judge(values))
+    times = boot(args.columns, [w for w, _ in CONTENDED], 1, args.rounds)[0] if args.rounds else {}
     if args.output:
         with open(args.output, "w", encoding="utf-8") as f:
             f.write(document(args, values, times, name))
