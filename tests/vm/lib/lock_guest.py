@@ -107,8 +107,8 @@ def parts():
         wrong.append(f"{waited} of faults, {table} ns for page tables in all")
     if sum(waited.values()) > latency:
         wrong.append(f"{waited} of a latency of {latency}")
-    # Each operation is a fault, and a thread's stack may have a few.
-    if not lost and not ops <= faults <= ops + 64:
+    # Each operation is two faults, and a thread's stack may have a few.
+    if not lost and not 2 * ops <= faults <= 2 * ops + 64:
         wrong.append(f"{faults} faults, {ops} pages")
     note(f"faults: {waited} ns of {latency}")
     result("of a fault's time, what is waiting", "\n".join(wrong))
