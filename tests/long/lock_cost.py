@@ -42,13 +42,13 @@ NOTHING = (("fault", "lock", "untraced"), ("pipe", "lock", "untraced"),
 NOISE = 0.01
 
 
-def boot(columns, workloads, repeats, rounds, vm=()):
+def boot(columns, workloads, repeats, vm=()):
     """({(column, workload): [values]}, kernel): ns of a loop, or operations in a run."""
     with tempfile.TemporaryDirectory() as tmp:
         subprocess.run(["cc", "-static", "-O1", "-pthread", "-o", f"{tmp}/waits",
                         f"{TREE}/tests/vm/lib/waits.c"], check=True)
         options = ["--copy", f"{tmp}/waits:/usr/bin/waits", "--env", "SETTLE=40",
-                   "--env", f"ROUNDS={rounds}", "--env", f"LOOPS={LOOPS}",
+                   "--env", f"LOOPS={LOOPS}",
                    "--env", f"WORKLOADS={' '.join(workloads)}", *vm]
         if "perf" in columns:
             options += ["--copy", perf() + ":/usr/bin/perf"]
@@ -145,13 +145,14 @@ def main():
     args = parser.parse_args()
     args.columns = [c for c, _, p in COLUMNS
                     if p in (None, "perf") or cost.find(p)]
-    found, name = boot(args.columns, [w for w, _ in WAITS], args.repeats, 1, ["--icount"])
+    found, name = boot(args.columns, [w for w, _ in WAITS], args.repeats, ["--icount"])
     values = added(found)
     for line in cost.table(values, args.columns, [w for w, _ in WAITS], cost.instructions,
                            COLUMNS, WAITS):
         print("# " + line)
     failed = cost.tell(judge(values))
-    times = boot(args.columns, [w for w, _ in CONTENDED], 1, args.rounds)[0] if args.rounds else {}
+    times = (boot(args.columns * args.rounds, [w for w, _ in CONTENDED], 1)[0] if args.rounds
+             else None)
     if args.output:
         with open(args.output, "w", encoding="utf-8") as f:
             f.write(document(args, values, times, name))
