@@ -248,8 +248,7 @@ ENTRY_BODY(FAULT_ENTRY)
 		st->retrying = 0;
 		st->uffd_waited = 0;
 		st->method = METHOD_NONE;
-		if (fault_parts)
-			parts_start();
+		st->waited = 0;
 	}
 	st->address = a1;
 
@@ -368,8 +367,8 @@ static __always_inline void fault_exit(const bool known, struct task_state *st, 
 			__sync_fetch_and_add(&faults->kind[clamp(kind, KIND_MAX)], 1);
 		if (by)
 			count_by(st, METRIC_FAULT_COMPLETED, 1, 1);
-		if (fault_parts)
-			parts_count();
+		if (fault_parts && st->waited)
+			parts_count(st);
 		/* A fault of one attempt is in fault_latency alone. */
 		if (st->retrying)
 			count_time(METRIC_FAULT_ATTEMPT_LATENCY,

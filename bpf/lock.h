@@ -199,7 +199,7 @@ static __noinline void task_waited(u64 lock, u32 site)
 			continue;
 		wait_over(w, now);
 		if (fault_parts && !at)
-			parts_wait(t, w->part, now - w->start);
+			parts_wait(w->part, now - w->start);
 		if (i)
 			count_at(TRUST_UNMATCHED, i);
 		t->depth = at;
@@ -462,8 +462,8 @@ static __noinline void spin_waited(u64 lock)
 		wait_over(w, now);
 		if (fault_parts && w->slot != SLOT_NONE - 1) {
 			t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
-			if (t && !waits_depth(t))
-				parts_wait(t, w->part, now - w->start);
+			if (!waits_depth(t))
+				parts_wait(w->part, now - w->start);
 		}
 		if (i)
 			count_at(TRUST_UNMATCHED, i);

@@ -27,9 +27,7 @@ struct wait {
 struct task_waits {
 	u32 run;		/* the value of `observing` that the rest is of */
 	u32 depth;
-	u32 in_fault;
 	struct wait wait[WAITS_MAX];
-	u64 fault_ns[PART_MAX];
 };
 
 _Static_assert(sizeof(struct task_waits) <= LOCK_SPINS_SIZE, "what probes tells");
@@ -53,7 +51,6 @@ static __always_inline void waits_fresh(struct task_waits *t)
 		return;
 	t->run = observing;
 	t->depth = 0;
-	t->in_fault = 0;
 }
 
 static __always_inline u32 waits_depth(const struct task_waits *t)
@@ -61,44 +58,33 @@ static __always_inline u32 waits_depth(const struct task_waits *t)
 	return t && waits_valid(t) ? t->depth : 0;
 }
 
-/* A logical fault starts: what an earlier one left is void. */
-static __always_inline void parts_start(void)
+/*
+ * A wait within no other one ended. What was there of an earlier fault is void: a fault
+ * starts without a look at this, and has none of it when nothing was waited for.
+ */
+static __always_inline void parts_wait(u32 part, u64 ns)
 {
-	struct task_waits *t;
+	struct task_state *st = state_find();
 	u32 i;
 
-	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t) {
-		count_trust(TRUST_LOST);
+	if (!st)
 		return;
-	}
-	waits_fresh(t);
-	for (i = 0; i < PART_MAX; i++)
-		t->fault_ns[i] = 0;
-	t->in_fault = 1;
+	if (!st->waited)
+		for (i = 0; i < PART_MAX; i++)
+			st->waited_ns[i] = 0;
+	st->waited = 1;
+	st->waited_ns[clamp(part, PART_MAX)] += ns;
 }
 
-/* It is completed: its latency is counted, and this is part of it. */
-static __always_inline void parts_count(void)
+/* A fault that waited is completed: its latency is counted, and this is part of it. */
+static __always_inline void parts_count(struct task_state *st)
 {
-	struct task_waits *t;
 	u32 i;
 
-	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
-	if (!t || !t->in_fault)
-		return;
-	t->in_fault = 0;
+	st->waited = 0;
 	for (i = 0; i < PART_MAX; i++)
-		if (t->fault_ns[i])
-			count(METRIC_FAULT_WAITED, slot_at(SLOT_BASE_PART + i), t->fault_ns[i]);
-}
-
-/* A wait within no other one ended. */
-static __always_inline void parts_wait(struct task_waits *t, u32 part, u64 ns)
-{
-	if (t && t->in_fault)
-		t->fault_ns[clamp(part, PART_MAX)] += ns;
+		if (st->waited_ns[i])
+			count(METRIC_FAULT_WAITED, slot_at(SLOT_BASE_PART + i), st->waited_ns[i]);
 }
 
 static __always_inline u8 part_of(u32 class)

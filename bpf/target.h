@@ -55,10 +55,12 @@ struct task_state {
 	/* the logical fault */
 	u8 retrying, method, fault_inferred, uffd_waited;
 	u8 write, private_write;
+	u8 waited;		/* for locks: waited_ns is of this fault */
 	u8 refusal;		/* the reason if the VMA lock does not do; REASON_MAX: none */
 	u8 finding;		/* in the mmap_lock path, from user space */
 	u32 fault_ptes;
 	u64 fault_start;
+	u64 waited_ns[PART_MAX];
 	/* the page-table-lock hold */
 	u32 hold_ptes, hold_slot;
 	u32 locks;
