@@ -310,33 +310,57 @@ def in_poll(pid):
         return f.read().split()[0] == "7"
 
 
+def recorded_once(duration):
+    """A problem; None; or, if it took too long to be within its runs, False."""
+    target, other = Worker(), Worker()
+    unlink(REPORT)
+    p = start("-o", REPORT, "-n", "4", "-d", str(duration), "-p", str(target.pid), "--reconcile",
+              *EXACT, command="record")
+    if not wait_until(lambda: in_poll(p.pid), 120):
+        return f"it does not observe: {end(p)}"
+    within = [time.clock_gettime(time.CLOCK_BOOTTIME)]
+    truth = target.do("t300") + target.do("f50")
+    within.append(time.clock_gettime(time.CLOCK_BOOTTIME))
+    other.do("t500")
+    # The first run is over, the second under way; in between nothing is seen.
+    time.sleep(max(0, within[0] + duration + 1 - time.clock_gettime(time.CLOCK_BOOTTIME)))
+    wait_until(lambda: in_poll(p.pid))
+    died = [time.clock_gettime(time.CLOCK_BOOTTIME)]
+    truth += target.kill()
+    died.append(time.clock_gettime(time.CLOCK_BOOTTIME))
+    other.kill()
+    status, out, err = end(p)
+    runs = load()["runs"]
+    if len(runs) == 4 and (status, out, err) == (0, b"", b""):
+        return False
+    if status or out or err.count(b"\n") != 1 or b"the target has ended" not in err:
+        return f"status {status}: {out} {err}"
+    if not 1 <= len(runs) < 4 or any("rusage" in r for r in runs):
+        return f"{len(runs)} runs"
+
+    def inside(times, run):
+        # The next tenth may be gone before the run says when it began.
+        begun = run["start_boot_ns"] / 1e9
+        return begun <= times[0] and times[1] <= begun + 0.9 * duration
+
+    if len(runs) < 2 or not inside(within, runs[0]) or not inside(died, runs[1]):
+        return False
+    low, high = (sum(n) for n in zip(*map(completed, runs)))
+    if len(runs) > 2 or not low <= truth <= high:
+        return f"{len(runs)} runs, [{low}, {high}] faults, the truth is {truth}"
+    grew = [total(r, "rss_after") - total(r, "rss_before") for r in runs]
+    return None if grew[0] >= 300 and total(runs[0], "rss_fork_copy") else \
+        f"the resident set grew by {grew}, copied: {total(runs[0], 'rss_fork_copy')}"
+
+
 def recorded():
     @checked("record -p --reconcile: two runs, and the end of the process")
     def _():
-        target, other = Worker(), Worker()
-        unlink(REPORT)
-        p = start("-o", REPORT, "-n", "4", "-d", "3", "-p", str(target.pid), "--reconcile",
-                  *EXACT, command="record")
-        if not wait_until(lambda: in_poll(p.pid), 120):
-            return f"it does not observe: {end(p)}"
-        truth = target.do("t300") + target.do("f50")
-        other.do("t500")
-        # The first run is over, the second under way; in between nothing is seen.
-        time.sleep(4)
-        truth += target.kill()
-        other.kill()
-        status, out, err = end(p)
-        runs = load()["runs"]
-        if status or out or err.count(b"\n") != 1 or b"the target has ended" not in err:
-            return f"status {status}: {out} {err}"
-        if not 2 <= len(runs) < 4 or any("rusage" in r for r in runs):
-            return f"{len(runs)} runs"
-        low, high = (sum(n) for n in zip(*map(completed, runs)))
-        if not low <= truth <= high:
-            return f"[{low}, {high}] faults, the truth is {truth}"
-        grew = [total(r, "rss_after") - total(r, "rss_before") for r in runs]
-        return None if grew[0] >= 300 and total(runs[0], "rss_fork_copy") else \
-            f"the resident set grew by {grew}, copied: {total(runs[0], 'rss_fork_copy')}"
+        for duration in (3, 8, 24):
+            problem = recorded_once(duration)
+            if problem is not False:
+                return problem
+        return "whatever time it has, the work does not come within a run"
 
 
 GROUPS = {"processes": processes, "threads": threads, "cgroups": cgroups, "names": names,
