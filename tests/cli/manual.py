@@ -11,7 +11,7 @@ from tap import finish, result
 TREE = os.environ.get("MMSCOPE_TREE", ".")
 MMSCOPE = os.environ["MMSCOPE"]
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|-[a-zA-Z])(?![\w-])")
-ROW = re.compile(r"^  (?:    |(-.), )(--[a-z-]+)(?: \S+)? +\S", re.M)
+ROW = re.compile(r"^  (?:    |(-.), )(--[a-z-]+)(?:\[=\w+\])?(?: \S+)? +\S", re.M)
 PROGRAM = {"--help", "-h", "--version"}
 
 
