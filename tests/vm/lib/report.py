@@ -98,7 +98,7 @@ class Report:
         for p in trust["probes"]:
             key = (p["event"], p.get("symbol"))
             if not p.get("mechanism"):
-                self.missing[p["event"]] = p.get("reason", "")
+                self.missing[p["event"]] = p["missing"]
                 continue
             self.mechanisms.add(p["mechanism"])
             self.misses[key] = self.misses.get(key, 0) + (p["misses"] or 0)
