@@ -184,7 +184,7 @@
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
 	X(LOCK_MMAP_FAULTS, "lock_mmap_faults", LOCK, COUNTER, "calls", NONE,		\
 	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND), 0,						\
-	  "attempts of faults from user space that took mmap_lock, the first or a further one")
+	  "attempts of faults from user space that took mmap_lock, first or further ones")
 
 /* What can be observed together or apart, as -e names it: X(id, bit, name). */
 #define DOMAINS(X)	X(FAULT, 1, "fault") X(LOCK, 2, "lock")
