@@ -40,8 +40,11 @@ int main(int argc, char **argv)
 	static char help[] = "--help";
 	const struct command *c;
 
-	/* Packed into an initramfs this binary is also the guest's init. */
-	if (getpid() == 1)
+	/*
+	 * Packed into an initramfs this binary is also the guest's init, which the kernel
+	 * starts by that name. The first process of a container is an ordinary one.
+	 */
+	if (getpid() == 1 && argc && !strcmp(argv[0], "/init"))
 		return guest_init();
 
 	if (argc < 2) {

@@ -439,5 +439,13 @@ done
 check 4 bench touch --backing file --path missing/file
 check 4 bench touch --backing file --path directory
 
+# The first process of a container is no guest's init.
+if unshare -pf true 2>/dev/null; then
+	unshare -pf "$MMSCOPE" --version >out 2>err </dev/null
+	problem=
+	grep -q '^mmscope' out || problem='no version'
+	result 'as the first process of a container' "$problem"
+fi
+
 echo "1..$n"
 exit $bad
