@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1200
+# time-limit: 3600
 # needs: kernels, also: debug
 """64 threads that fault, map, unmap, fork and read /proc, while they are observed.
 
