@@ -234,7 +234,6 @@ ENTRY_BODY(FAULT_ENTRY)
 	st->pmd = 0;
 	st->window_end = 0;
 	st->active = 1;
-	st->entered = 1;
 	st->attempt_start = bpf_ktime_get_ns();
 	if (by)
 		by_select(typed, st, vma, st->backing);
@@ -340,9 +339,7 @@ static __always_inline void fault_exit(const bool known, struct task_state *st, 
 	if (known && st->active && (st->vma != vma || st->address != address))
 		leave_attempt(st);
 	if (!st->active) {
-		/* The first that it is seen to do ends an attempt: that began before. */
-		if (st->entered)
-			count_trust(TRUST_UNMATCHED);
+		count_trust(TRUST_UNMATCHED);
 		return;
 	}
 	now = bpf_ktime_get_ns();

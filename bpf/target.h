@@ -44,7 +44,6 @@ struct task_state {
 	u32 run;		/* the value of `observing` that the rest is of */
 	/* the attempt in progress */
 	u8 active, backing, trigger;
-	u8 entered;		/* an attempt was seen to start */
 	u32 flags;		/* FAULT_FLAG_ */
 	u64 vma, address, attempt_start;
 	u32 attempt_ptes, attempt_locks, wp_locks;
