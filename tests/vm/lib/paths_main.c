@@ -309,6 +309,16 @@ static void hugetlb_case(const char *name, size_t n, const char *how)
 
 /* ---- NUMA balancing ---- */
 
+/* Of the guest's two nodes each has one CPU. */
+static void run_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	NEED(!sched_setaffinity(0, sizeof(set), &set), "both CPUs are needed");
+}
+
 static void numa_case(const char *name, size_t n)
 {
 	char *p = map(n * PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -317,6 +327,7 @@ static void numa_case(const char *name, size_t n)
 	char more[96];
 	int i = 0;
 
+	run_on(1);
 	touch_all(p, n, true);
 	settle(p, n * PAGE);
 	first = vmstat("numa_hint_faults");
@@ -324,9 +335,12 @@ static void numa_case(const char *name, size_t n)
 	region_begin();
 	/*
 	 * Hints for other tasks are in the kernel's count as well: go on until we had ours,
-	 * which may take a minute where others want the CPU, too.
+	 * which may take a minute where others want the CPU, too. A task alone in its address
+	 * space gets none for pages of the node that it runs on (change_pte_range()).
 	 */
 	do {
+		if (i % 500 == 0)
+			run_on(i / 500 % 2);
 		touch_all(p, n, true);
 		/* The scanner works at the ends of time slices. */
 		usleep(1000);
