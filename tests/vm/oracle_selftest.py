@@ -119,7 +119,7 @@ WRONG = {
     "unmatched": trust("unmatched", 1),
     "map full": trust("map_full", 1),
     "a lost run with --exact": probe(misses=1),
-    "a missing probe": probe(mechanism=None, reason="no symbol"),
+    "a missing probe": probe(mechanism=None, missing="no symbol"),
     "a trampoline with --exact": probe(mechanism="fentry"),
 }
 
