@@ -16,6 +16,7 @@
  * object that it would be part of points back at itself.
  */
 #include "lock_class.h"
+#include "lock_stack.h"
 
 /* ---- set by the loader ---- */
 
@@ -73,6 +74,63 @@ static __always_inline bool lock_target(void)
 	return !(observe_cgroup || observe_comm) || task_fits();
 }
 
+/* ---- only within a path, of a fault or a system call ---- */
+
+const volatile __u32 lock_within;		/* event_id of its start; 0: anywhere */
+
+/* Is a wait that begins at this frame one that is asked for? */
+static __always_inline bool is_within(const struct task_waits *t, u64 sp)
+{
+	return !lock_within || (t && t->within && sp <= t->within);
+}
+
+static __noinline void path_enter(void *ctx)
+{
+	struct task_waits *t;
+	u64 sp = stack_of(ctx);
+
+	if (!lock_target())
+		return;
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		count_trust(TRUST_LOST);
+		return;
+	}
+	/* One within another one, as a fault of the kernel in a fault, ends first. */
+	if (!t->within || sp >= t->within)
+		t->within = sp ?: ~0ULL;
+}
+
+static __noinline void path_leave(void *ctx)
+{
+	struct task_waits *t;
+	u64 sp = stack_of(ctx);
+
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+	if (t && (!sp || sp >= t->within))
+		t->within = 0;
+}
+
+#define PATH_PROGRAMS(event, suffix)						\
+	SEC("fentry")								\
+	int event##__fentry##suffix(u64 *ctx)					\
+	{									\
+		path_enter(ctx);						\
+		return 0;							\
+	}									\
+	SEC("fexit")								\
+	int event##_END__fexit##suffix(u64 *ctx)				\
+	{									\
+		path_leave(ctx);						\
+		return 0;							\
+	}
+
+PATH_PROGRAMS(IN_FAULT, )
+PATH_PROGRAMS(IN_MUNMAP, )
+PATH_PROGRAMS(IN_POPULATE, )
+PATH_PROGRAMS(IN_POPULATE, 2)
+
 /* Before it is known what it waits for. */
 static __always_inline void wait_seen(u32 mode)
 {
@@ -98,13 +156,15 @@ static __always_inline void wait_over(const struct wait *w, u64 now)
 	}
 	count_time(METRIC_LOCK_WAIT, w->slot, ns);
 	row_time(w->row, ns);
+	stack_time(w->stack, ns);
 }
 
 /* ---- waits of a task that may sleep ---- */
 
 /* A wait for a lock begins; `mode` is a read, a write, or what has only one. */
-static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
+static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 {
+	u64 sp = stack_of(ctx);
 	struct task_waits *t;
 	struct lock_id id;
 	struct wait *w;
@@ -114,7 +174,9 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 	if (!lock_target())
 		return;
 	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+				 lock_within ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!is_within(t, sp))
+		return;
 	if (!t) {
 		count_trust(TRUST_LOST);
 		return;
@@ -156,7 +218,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 	w->lock = lock;
 	w->sp = sp;
 	w->site = site;
-	w->row = ROW_NONE;
+	w->row = w->stack = ROW_NONE;
 	w->slot = SLOT_NONE;
 	w->part = PART_FOLIO;	/* of what is not counted: folios that are written */
 	t->depth = depth + 1;
@@ -169,6 +231,7 @@ static __noinline void task_wait(u64 lock, u64 sp, u32 site, u32 mode)
 		     lock_identify(lock, mode);
 		w->slot = lock_slot(id);
 		w->row = row_count(lock, id);
+		w->stack = stack_count(ctx, id);
 		w->part = fault_parts && id.class == CLASS_FOLIO && site != SITE_SLEEP &&
 			  folio_is_read(lock) ? PART_IO : part_of(id.class);
 		wait_counted(w->slot, depth);
@@ -206,7 +269,7 @@ static __noinline void task_waited(u64 lock, u32 site)
 		return;
 	}
 	/* Spinlocks end by the same event, and not every call of the others waits. */
-	if (site != SITE_EVENT && site < SITE_SLEEP && lock_target())
+	if (!lock_within && site != SITE_EVENT && site < SITE_SLEEP && lock_target())
 		count_trust(TRUST_UNMATCHED);
 }
 
@@ -234,7 +297,7 @@ int LOCK_EVENT__tp_btf(u64 *ctx)
 		mode = flags & LCB_F_READ ? MODE_READ : MODE_WRITE;
 	else
 		return 0;
-	task_wait(ctx[0], stack_of(ctx), SITE_EVENT, mode);
+	task_wait(ctx, ctx[0], SITE_EVENT, mode);
 	return 0;
 }
 
@@ -262,7 +325,7 @@ static __always_inline u64 lock_of(u64 *ctx)
 	SEC("fentry")								\
 	int event##__fentry##suffix(u64 *ctx)					\
 	{									\
-		task_wait(lock_of(ctx), stack_of(ctx), site, mode);		\
+		task_wait(ctx, lock_of(ctx), site, mode);		\
 		return 0;							\
 	}									\
 	SEC("fexit")								\
@@ -286,7 +349,7 @@ WAIT_PROGRAMS(FOLIO_RETRY, , SITE_RETRY, MODE_WAIT)
 	SEC("fentry")								\
 	int FOLIO_BIT__fentry##suffix(u64 *ctx)					\
 	{									\
-		task_wait(lock_of(ctx), stack_of(ctx), SITE_BIT,		\
+		task_wait(ctx, lock_of(ctx), SITE_BIT,		\
 			  (u32)ctx[1] ? MODE_MAX : MODE_WAIT);			\
 		return 0;							\
 	}									\
@@ -338,7 +401,7 @@ SEC("fentry")
 int FOLIO_SLEEP__fentry(u64 *ctx)
 {
 	if (sleeps_in_folio_wait(ctx))
-		task_wait(SLEEP_LOCK, stack_of(ctx), SITE_SLEEP, MODE_WAIT);
+		task_wait(ctx, SLEEP_LOCK, SITE_SLEEP, MODE_WAIT);
 	return 0;
 }
 
@@ -362,7 +425,7 @@ int VMA_WAIT__fentry(u64 *ctx)
 
 	/* Matched by its argument, which no other wait has. */
 	if (READ(vma, vm_refcnt.refs.counter) > (READ(ves, detaching) ? 0 : 1))
-		task_wait(lock_of(ctx), stack_of(ctx),
+		task_wait(ctx, lock_of(ctx),
 			  READ(vma, vm_mm) == bpf_get_current_task_btf()->mm ?
 			  SITE_VMA : SITE_VMA_OTHER, MODE_WRITE);
 	return 0;
@@ -389,25 +452,31 @@ static __always_inline void spin_inferred(u32 slot)
 	mark_inferred(METRIC_LOCK_EVENTS, slot_at(SLOT_BASE_MODE + MODE_SPIN));
 }
 
-static __noinline void spin_wait(u64 lock, u64 sp)
+static __noinline void spin_wait(void *ctx, u64 lock)
 {
+	u64 sp = stack_of(ctx);
 	struct task_waits *s, *t;
-	u32 zero = 0, depth, slot, row = ROW_NONE;
+	u32 zero = 0, depth, slot, row = ROW_NONE, stack = ROW_NONE;
 	struct lock_id id = { 0 };
 	struct wait *w;
 
 	if (!observing)
 		return;
 	if (!on_task_stack(sp)) {
+		if (lock_within)
+			return;
 		slot = SLOT_NONE - 1;	/* no task waits */
 	} else {
 		if (!lock_target())
 			return;
 		t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+		if (!is_within(t, sp))
+			return;
 		wait_seen(MODE_SPIN);
 		id = lock_identify(lock, MODE_SPIN);
 		slot = lock_slot(id);
 		row = row_count(lock, id);
+		stack = stack_count(ctx, id);
 		wait_counted(slot, waits_depth(t));
 		/* It may be that of an interrupt. */
 		if (!read_memory)
@@ -436,6 +505,7 @@ static __noinline void spin_wait(u64 lock, u64 sp)
 	w->part = slot == SLOT_NONE - 1 ? PART_OTHER : part_of(id.class);
 	w->slot = slot;
 	w->row = row;
+	w->stack = stack;
 	w->start = bpf_ktime_get_ns();
 }
 
@@ -476,7 +546,7 @@ static __noinline void spin_waited(u64 lock)
 	SEC("fentry")								\
 	int SPIN_WAIT__fentry##suffix(u64 *ctx)					\
 	{									\
-		spin_wait(lock_of(ctx), stack_of(ctx));				\
+		spin_wait(ctx, lock_of(ctx));					\
 		return 0;							\
 	}									\
 	SEC("fexit")								\

@@ -26,8 +26,18 @@ struct spinlock {
 	int rlock;
 };
 
+struct owner_word {
+	s64 counter;
+};
+
+/* Real-time kernels have other ones, without an owner that is told. */
 struct rw_semaphore {
+	struct owner_word owner;
 	struct raw_spinlock wait_lock;
+};
+
+struct mutex {
+	struct owner_word owner;
 };
 
 struct xarray {
@@ -463,6 +473,37 @@ static __always_inline u64 space_leader(u64 mm)
 	return task ? word_at(task + OFFSET(task_struct, group_leader)) : 0;
 }
 
+/* kernel/locking/rwsem.c and mutex.c: what else the word of the owner holds (5.3 to 7.3). */
+#define RWSEM_READER_OWNED	1ULL
+#define OWNER_FLAGS		7ULL
+
+/* Is it a task? Its process's first thread is its own first, and has the process's number. */
+static __always_inline bool is_task(u64 task)
+{
+	u64 leader = task ? word_at(task + OFFSET(task_struct, group_leader)) : 0;
+
+	return leader && word_at(leader + OFFSET(task_struct, group_leader)) == leader &&
+	       half_at(leader + OFFSET(task_struct, pid)) == half_at(task + OFFSET(task_struct, tgid));
+}
+
+/* The first thread of the process that holds a lock; 0: readers, or it is not told. */
+static __always_inline u64 lock_holder(u64 lock, u32 mode, bool *readers)
+{
+	u64 owner = 0;
+
+	if (mode == MODE_MUTEX && bpf_core_field_exists(((struct mutex *)0)->owner))
+		owner = word_at(lock + OFFSET(mutex, owner));
+	else if ((mode == MODE_READ || mode == MODE_WRITE) &&
+		 bpf_core_field_exists(((struct rw_semaphore *)0)->owner))
+		owner = word_at(lock + OFFSET(rw_semaphore, owner));
+	if (mode != MODE_MUTEX && owner & RWSEM_READER_OWNED) {
+		*readers = is_task(owner & ~OWNER_FLAGS);
+		return 0;
+	}
+	owner &= ~OWNER_FLAGS;
+	return is_task(owner) ? word_at(owner + OFFSET(task_struct, group_leader)) : 0;
+}
+
 /*
  * Claimed by one compare-and-exchange; what else is in a row, only the reader reads. A
  * process is known by when it started as well: numbers and addresses are used again.
@@ -471,6 +512,7 @@ static __noinline u32 row_find(u64 lock, u32 packed)
 {
 	struct lock_id id = { packed, packed >> 8, packed >> 16 };
 	u64 word[2] = { 0 }, name[2] = { 0 }, key, old, cache = 0, leader = 0;
+	bool readers = false;
 	struct lock_row *row = 0;
 	u32 offset = 0, pid = 0, i, at;
 
@@ -492,6 +534,15 @@ static __noinline u32 row_find(u64 lock, u32 packed)
 		if (leader) {
 			word[1] = word_at(leader + OFFSET(task_struct, start_time));
 			pid = pid_of(leader);
+		}
+	} else if (lock_by == LABEL_HOLDER) {
+		leader = lock_holder(lock, id.mode, &readers);
+		word[0] = leader ?: readers;
+		if (leader) {
+			word[1] = word_at(leader + OFFSET(task_struct, start_time));
+			pid = pid_of(leader);
+		} else if (readers) {
+			__builtin_memcpy(name, "(readers)", 10);
 		}
 	} else {
 		cache = slab_of(lock, &offset);
@@ -533,32 +584,41 @@ static __noinline u32 row_find(u64 lock, u32 packed)
 	return LOCK_ROW_REST;
 }
 
+/* Of rows of locks or of stacks: a wait that began, and that ended. */
+static __always_inline void row_begun(void *counts, u32 row)
+{
+	struct lock_row_counts *c = bpf_map_lookup_elem(counts, &row);
+
+	if (c)
+		__sync_fetch_and_add(&c->begun, 1);
+}
+
+static __always_inline void row_ended(void *counts, u32 row, u64 ns)
+{
+	struct lock_row_counts *c = bpf_map_lookup_elem(counts, &row);
+
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->ended, 1);
+	__sync_fetch_and_add(&c->ns, ns);
+}
+
 /* A wait for a lock that begins, in its row; ROW_NONE: it is in none. */
 static __always_inline u32 row_count(u64 lock, struct lock_id id)
 {
-	struct lock_row_counts *c;
 	u32 row;
 
 	if (!read_memory || (lock_by == LABEL_MAX && id.class != CLASS_OTHER))
 		return ROW_NONE;
 	row = row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16);
-	c = bpf_map_lookup_elem(&lock_counts, &row);
-	if (c)
-		__sync_fetch_and_add(&c->begun, 1);
+	row_begun(&lock_counts, row);
 	return row;
 }
 
 static __always_inline void row_time(u32 row, u64 ns)
 {
-	struct lock_row_counts *c;
-
-	if (row == ROW_NONE)
-		return;
-	c = bpf_map_lookup_elem(&lock_counts, &row);
-	if (!c)
-		return;
-	__sync_fetch_and_add(&c->ended, 1);
-	__sync_fetch_and_add(&c->ns, ns);
+	if (row != ROW_NONE)
+		row_ended(&lock_counts, row, ns);
 }
 
 #endif

@@ -20,13 +20,14 @@ struct wait {
 	u64 lock, start;
 	u64 sp;			/* of the probe's frame: what lies deeper has returned */
 	u32 slot;		/* SLOT_NONE: not counted, an outer one is */
-	u32 row;
+	u32 row, stack;
 	u8 site, part;
 };
 
 struct task_waits {
 	u32 run;		/* the value of `observing` that the rest is of */
 	u32 depth;
+	u64 within;		/* of the path that waits are asked for: its frame; 0: not in it */
 	struct wait wait[WAITS_MAX];
 };
 

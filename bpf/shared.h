@@ -61,6 +61,24 @@ struct lock_row_counts {
 	hist_u64 begun, ended, ns;
 };
 
+/* Where a task waits: compared as a whole. Frames that it has not are 0. */
+#define STACK_FRAMES	48
+
+struct lock_trace {
+	unsigned char class, mode, pad[6];
+	char comm[16];
+	hist_u64 frame[STACK_FRAMES];	/* of the kernel, the innermost first */
+};
+
+#define LOCK_STACKS	4096	/* power of two; the last one is of all that have none */
+#define LOCK_STACK_REST	(LOCK_STACKS - 1)
+
+struct lock_stack {
+	hist_u64 key;		/* 0: not in use */
+	hist_u64 ready;		/* 0: its trace is being written */
+	struct lock_trace trace;
+};
+
 /*
  * Storage on one CPU: of the histograms of a metric of batches and of the one beside it
  * (METRIC_LANE()), and of one of times. The count is the sum of the buckets.

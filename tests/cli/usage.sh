@@ -312,6 +312,13 @@ word
 --exact -a
 -e lock -a
 --format xml -a
+--stacks=0 -a
+--stacks=4097 -a
+--stacks=x -a
+--stacks 10
+--folded -i 1 -a
+--in nothing -a
+--in
 -p 1 -- true
 EOT
 
@@ -326,6 +333,10 @@ word
 --by nothing -a
 -e fault --by owner -a
 -e lock --by file -a
+-e fault --stacks -a
+-e fault --folded -a
+--by holder -a
+--in fault -a
 --reconcile -a
 EOT
 

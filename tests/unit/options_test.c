@@ -158,7 +158,7 @@ static void test_seconds(void **state)
 static struct {
 	bool flag, other;
 	const char *name, *touch;
-	uint64_t count, size;
+	uint64_t most, count, size;
 	double seconds;
 	struct option_list list;
 	int called;
@@ -184,6 +184,7 @@ static const struct option_def defs[] = {
 	{ "touch", 't', OPT_CHOICE, "HOW", "what to do", &opt.touch, "none|read|write" },
 	{ "item", 'i', OPT_LIST, "ITEM", "repeatable", &opt.list },
 	{ "call", 0, OPT_CALL, "X", "by a function", &opt.called, NULL, 0, 0, call },
+	{ "most", 0, OPT_COUNT, "[=N]", "a number, or 10", &opt.most, NULL, 1, 64, .absent = 10 },
 	{ 0 }
 };
 
@@ -255,6 +256,21 @@ static void test_forms(void **state)
 	good(ARGV("--name", "-f"), 3, false);
 	assert_string_equal(opt.name, "-f");
 	assert_false(opt.flag);
+}
+
+static void test_optional_value(void **state)
+{
+	good(ARGV("-f"), 2, false);
+	assert_int_equal(opt.most, 0);
+	good(ARGV("--most", "-f"), 3, false);
+	assert_true(opt.most == 10 && opt.flag);
+	good(ARGV("--most=7", "cmd"), 2, false);
+	assert_int_equal(opt.most, 7);
+	/* What follows is no value of it. */
+	good(ARGV("--most", "7"), 2, false);
+	assert_int_equal(opt.most, 10);
+	bad(ARGV("--most=0"), "--most: '0' is not within 1 to 64");
+	bad(ARGV("--most="), "--most: '' is not a whole number");
 }
 
 static void test_stops(void **state)
@@ -473,6 +489,7 @@ int main(void)
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_optional_value),
 		cmocka_unit_test(test_stops),
 		cmocka_unit_test(test_missing_value),
 		cmocka_unit_test(test_bad_values),

@@ -16,6 +16,7 @@
 
 #include "session/control.h"
 #include "session/kallsyms.h"
+#include "session/lock_stacks.h"
 #include "session/observe.h"
 #include "session/plan.h"
 
@@ -435,9 +436,55 @@ static void refusals(void **state)
 	assert_int_equal(strlen(small), sizeof(small) - 1);
 }
 
+static void expect_stack(const struct lock_trace *trace, const struct symbols *s, const char *want)
+{
+	char text[STACK_TEXT];
+
+	stack_text(trace, s, text, sizeof(text));
+	assert_string_equal(text, want);
+}
+
+static void test_stacks(void **state)
+{
+	struct symbol sym[] = {
+		{ 0x1000, "outer" }, { 0x2000, "bpf_inside" }, { 0x3000, "inner" },
+		{ 0x4000, "slowpath" }, { 0x5000, "bpf_trampoline_1" },
+		{ 0x6000, "bpf_prog_2" }, { 0x7000, "last" },
+	};
+	const struct symbols s = { sym, 7, NULL }, none = { NULL, 0, NULL };
+	struct lock_trace t = { .class = CLASS_MMAP_LOCK, .mode = MODE_WRITE, .comm = "a;b c" };
+	size_t i;
+
+	/* Innermost first: the program and its trampoline, and what they interrupted. */
+	t.frame[0] = 0x6010;
+	t.frame[1] = 0x5010;
+	t.frame[2] = 0x4005;
+	t.frame[3] = 0x2010;
+	/* A call that does not return is the last thing of its function. */
+	t.frame[4] = 0x4000;
+	t.frame[5] = 0x10;
+	t.frame[6] = 0x1010;
+	expect_stack(&t, &s, "a:b c;outer;[unknown];inner;bpf_inside;slowpath;[mmap_lock write]");
+	expect_stack(&t, &none, "a:b c;[unknown];[mmap_lock write]");
+	for (i = 0; i < STACK_FRAMES; i++)
+		t.frame[i] = 0x1001;
+	assert_int_equal(symbols_over(&s, 0x6fff)->address, 0x6000);
+	assert_null(symbols_over(&s, 0xfff));
+	assert_null(symbols_over(&s, 0x7000));	/* the last one has no end */
+	{
+		char text[STACK_TEXT];
+
+		stack_text(&t, &s, text, sizeof(text));
+		assert_int_equal(strncmp(text, "a:b c;[cut];outer;", 18), 0);
+		stack_text(&t, &s, text, 20);
+		assert_string_equal(text, "a:b c;[cut];outer;o");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stacks),
 		cmocka_unit_test(words_in_any_pieces),
 		cmocka_unit_test(several_words_and_zero_bytes),
 		cmocka_unit_test(regions_overlap),

@@ -78,6 +78,12 @@ int parse_seconds(const char *s, double *seconds)
 	return 0;
 }
 
+/* "[=N]": `--name` alone has the value `absent`. */
+static bool may_lack_value(const struct option_def *d)
+{
+	return d->arg && *d->arg == '[';
+}
+
 static void print_help(const struct option_set *set)
 {
 	const struct option_def *d;
@@ -89,7 +95,7 @@ static void print_help(const struct option_set *set)
 		if (d->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", d->letter);
 		snprintf(left, sizeof(left), "%s--%s%s%s", letter, d->name,
-			 d->arg ? " " : "", d->arg ? d->arg : "");
+			 d->arg && !may_lack_value(d) ? " " : "", d->arg ? d->arg : "");
 		printf("  %-28s %s\n", left, d->help);
 		if (d->type == OPT_CHOICE)
 			printf("  %-28s one of %s\n", "", d->choices);
@@ -161,6 +167,8 @@ static int store(const struct option_def *d, const char *arg)
 		list->item[list->n++] = arg;
 		return 0;
 	case OPT_COUNT:
+		if (!arg)
+			return store_number(d, NULL, d->absent);
 		if (parse_count(arg, &v))
 			return bad_value(d, arg, "not a whole number");
 		return store_number(d, arg, v);
@@ -196,8 +204,8 @@ enum options_result options_parse(const struct option_set *set, int argc, char *
 
 	memset(longs, 0, sizeof(longs));
 	for (d = set->defs; d->name && n < MAX_OPTIONS; d++, n++) {
-		longs[n] = (struct option){ d->name, d->type != OPT_FLAG, NULL,
-					    LONG_BASE + (int)n };
+		longs[n] = (struct option){ d->name, may_lack_value(d) ? optional_argument :
+					    d->type != OPT_FLAG, NULL, LONG_BASE + (int)n };
 		if (d->letter) {
 			shorts[len++] = d->letter;
 			if (d->type != OPT_FLAG)

@@ -33,6 +33,7 @@ struct option_def {
 	const char *choices;	/* OPT_CHOICE */
 	uint64_t min, max;	/* OPT_COUNT, OPT_SIZE; max 0: no limit */
 	int (*parse)(const char *arg, void *dest);
+	uint64_t absent;	/* OPT_COUNT with an `arg` of "[=N]": what the name alone means */
 };
 
 struct option_set {

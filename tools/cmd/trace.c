@@ -19,11 +19,16 @@
 #include "session/plan.h"
 #include "session/session.h"
 
+#define FAULT	DOMAIN_FAULT
+#define LOCK	DOMAIN_LOCK
+#define BOTH	(FAULT | LOCK)
+
 struct trace_options {
 	struct target_options target;
-	bool json, exact, yield, reconcile;
+	bool json, exact, yield, reconcile, folded;
+	uint64_t stacks;
 	double duration, interval;
-	const char *format, *by, *control, *output, *list;
+	const char *format, *by, *control, *output, *list, *in;
 	const char *name;	/* of the command */
 	unsigned int domains;
 };
@@ -31,7 +36,7 @@ struct trace_options {
 struct report {
 	struct output out;
 	struct view view;
-	bool json, one_line, printed, closed;
+	bool json, one_line, folded, printed, closed;
 	struct recording *rec;
 };
 
@@ -46,7 +51,9 @@ static int print(struct run *run, bool last, void *arg)
 		err("report", "out of memory");
 		return -1;
 	}
-	if (r->json) {
+	if (r->folded) {
+		text_folded(r->out.f, run);
+	} else if (r->json) {
 		e = json_write(r->out.f, r->rec, r->one_line);
 		if (e)
 			output_error(&r->out, -e);
@@ -83,6 +90,15 @@ static int check_options(const struct trace_options *o, bool dashes, char **comm
 		    "--comm NAME, or -a for the whole system");
 		return EXIT_USAGE;
 	}
+	if ((o->stacks || o->folded) && !(o->domains & LOCK)) {
+		err(o->folded ? "--folded" : "--stacks", "needs locks: -e lock, or fault,lock");
+		return EXIT_USAGE;
+	}
+	if (o->folded && (o->json || o->interval)) {
+		err("--folded", "is a format of its own, of one report: not with %s",
+		    o->json ? "--json" : "-i");
+		return EXIT_USAGE;
+	}
 	if (o->interval && o->duration && o->interval > o->duration) {
 		err("-i", "the interval is longer than the duration (-d)");
 		return EXIT_USAGE;
@@ -95,8 +111,9 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 {
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .yield = o->yield,
-				      .by = o->by ? label_by_name(o->by) : 0 };
-	struct report r = { .json = o->json, .one_line = o->interval > 0 };
+				      .by = o->by ? label_by_name(o->by) : 0,
+				      .stacks = o->folded && !o->stacks ? LOCK_STACKS : o->stacks };
+	struct report r = { .json = o->json, .one_line = o->interval > 0, .folded = o->folded };
 	struct observe_options oo = {
 		.command = *command ? command : NULL, .target = target,
 		.duration = o->duration, .interval = o->interval,
@@ -108,16 +125,31 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 				   .yield = o->yield, .reconcile = o->reconcile,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
+	static const struct {
+		const char *word;
+		enum event_id event;
+	} paths[] = { { "fault", EVENT_IN_FAULT }, { "munmap", EVENT_IN_MUNMAP },
+		      { "populate", EVENT_IN_POPULATE } };
 	struct session *s = NULL;
 	struct plan plan;
+	size_t i;
 	const char *why;
 	int status = EXIT_INTERNAL;
 
+	for (i = 0; o->in && i < sizeof(paths) / sizeof(*paths); i++)
+		if (!strcmp(o->in, paths[i].word))
+			po.in = paths[i].event;
 	observe_prepare();
 	if (plan_make(&plan, &po))
 		return EXIT_INTERNAL;
 	if (!plan_essential(&plan, &why)) {
 		err(o->name, "cannot observe here: %s; see mmscope probes", why);
+		return EXIT_UNOBSERVED;
+	}
+	for (i = 0; po.in && i < 2; i++) {
+		if (plan.event[po.in + i].mech != MECH_NONE)
+			continue;
+		err("--in", "cannot be told here: %s", plan.event[po.in + i].reason);
 		return EXIT_UNOBSERVED;
 	}
 	r.rec = recording_new();
@@ -159,11 +191,9 @@ cleanup:
 	return status;
 }
 
-#define FAULT	DOMAIN_FAULT
-#define LOCK	DOMAIN_LOCK
-#define BOTH	(FAULT | LOCK)
 #define ANY	0
 #define ROW(...)	{ ANY, __VA_ARGS__ }
+#define WITH_LOCKS(...)	{ LOCK, { __VA_ARGS__ } }, { BOTH, { __VA_ARGS__ } }
 
 static const struct {
 	const char *usage, *about;
@@ -198,10 +228,17 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		  "report what is new, again and again", &o.interval } },
 		{ FAULT, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "backing|method|trigger|vm_ops|pid|comm|file|map|order" } },
-		{ LOCK, { "by", 0, OPT_CHOICE, "LABEL", "who waited, or whose mm it was", &o.by,
-		  .choices = "pid|comm|owner" } },
+		{ LOCK, { "by", 0, OPT_CHOICE, "LABEL",
+		  "who waited, whose mm it was, who held it", &o.by,
+		  .choices = "pid|comm|owner|holder" } },
+		{ LOCK, { "in", 0, OPT_CHOICE, "PATH", "only waits within it", &o.in,
+		  .choices = "fault|munmap|populate" } },
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
+		WITH_LOCKS("stacks", 0, OPT_COUNT, "[=N]", "the N stacks (10) that waited longest",
+			   &o.stacks, .min = 1, .max = LOCK_STACKS, .absent = 10),
+		WITH_LOCKS("folded", 0, OPT_FLAG, NULL, "only stacks, for flame graphs, with ns",
+			   &o.folded),
 		{ FAULT, { "yield", 0, OPT_FLAG, NULL,
 		  "what fault-around would gain, while it is off", &o.yield } },
 		{ FAULT, { "reconcile", 0, OPT_FLAG, NULL,

@@ -41,6 +41,8 @@ static const struct {
 	[LABEL_ORDER]	= { "order", NULL, 0, DOMAIN_FAULT },
 	[LABEL_LOCK]	= { "lock", NULL, 0, DOMAIN_LOCK },
 	[LABEL_OWNER]	= { "owner", NULL, 0, DOMAIN_LOCK },
+	[LABEL_STACK]	= { "stack", NULL, 0, DOMAIN_LOCK },
+	[LABEL_HOLDER]	= { "holder", NULL, 0, DOMAIN_LOCK },
 };
 
 static const struct {

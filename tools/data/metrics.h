@@ -165,16 +165,16 @@
 	  LOWER, 0, 0, NONE, 3, EV(EXIT_MMAP) | EV(EXIT_MMAP_END), 0,			\
 	  "tearing down one address space, at exit or exec")				\
 	X(LOCK_CONTENDED, "lock_contended", LOCK, COUNTER, "waits", LOCK,		\
-	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
+	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, WITHIN,				\
 	  "locks that were not had at once: waits that began")			\
 	X(LOCK_WAIT, "lock_wait", LOCK, TIME, "ns", LOCK,				\
-	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
+	  LOWER, 0, 1, NONE, 3, WAITS_BEGIN | WAITS_END, WITHIN,				\
 	  "how long they took, of those that ended")					\
 	X(LOCK_EVENTS, "lock_events", LOCK, COUNTER, "waits", MODE,			\
-	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
+	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, WITHIN,					\
 	  "the same waits, counted before it is known for what lock")			\
 	X(LOCK_NESTED, "lock_nested", LOCK, COUNTER, "waits", NONE,			\
-	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, 0,					\
+	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, WITHIN,					\
 	  "waits that began within another one, whose time holds theirs")		\
 	X(FAULT_WAITED, "fault_waited", ALL, COUNTER, "ns", PART,			\
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | WAITS_BEGIN | WAITS_END, 0, \

@@ -153,6 +153,57 @@ static void print_rows(FILE *f, const struct run *run, enum label label, const c
 	free(lines);
 }
 
+/*
+ * Where tasks waited: the innermost frame first, what they waited for and who before
+ * it. What has no stack of its own has no frames.
+ */
+static void print_stack(FILE *f, const struct lock_line *l)
+{
+	char *copy = strdup(l->label[0]), *frame, clean[160];
+
+	if (!copy) {
+		fputs("(out of memory)\n", f);
+		return;
+	}
+	frame = strrchr(copy, ';');
+	text_escape(clean, sizeof(clean), frame ? frame + 1 : copy);
+	fprintf(f, "\n%s waits, %s %s", text_count(l->waits).s, text_time(l->ns).s, clean);
+	if (frame) {
+		*frame = 0;
+		text_escape(clean, sizeof(clean), strtok(copy, ";"));
+		fprintf(f, " by %s", clean);
+		/* strtok() has ended the name: what is before the next frame starts behind it. */
+		for (copy[strlen(copy)] = ';'; (frame = strrchr(copy, ';')); *frame = 0) {
+			text_escape(clean, sizeof(clean), frame + 1);
+			fprintf(f, "\n    %s", clean);
+		}
+	}
+	fputc('\n', f);
+	free(copy);
+}
+
+static void print_stacks(FILE *f, const struct run *run, const struct view *view)
+{
+	struct lock_line *lines;
+	size_t n, i;
+
+	lines = gather(run, LABEL_STACK, &n);
+	for (i = 0; lines && i < n; i++)
+		print_stack(f, &lines[i]);
+	free(lines);
+}
+
+void text_folded(FILE *f, const struct run *run)
+{
+	struct lock_line *lines;
+	size_t n, i;
+
+	lines = gather(run, LABEL_STACK, &n);
+	for (i = 0; lines && i < n; i++)
+		fprintf(f, "%s %" PRIu64 "\n", lines[i].label[0], lines[i].ns);
+	free(lines);
+}
+
 /* Numbers that belong to no row. */
 static void print_rest(FILE *f, const struct run *run, const struct view *view)
 {
@@ -229,6 +280,7 @@ void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 		{ LABEL_COMM, "NAME OF WHO WAITED" },
 		{ LABEL_PID, "WHO WAITED" },
 		{ LABEL_OWNER, "WHOSE ADDRESS SPACE" },
+		{ LABEL_HOLDER, "WHO HELD IT" },
 	};
 	uint64_t waits = 0, all = 0, unnamed = 0, unnamed_waits = 0;
 	struct lock_line *lines;
@@ -262,6 +314,7 @@ void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 	free(lines);
 	for (i = 0; i < sizeof(open) / sizeof(*open); i++)
 		print_rows(f, run, open[i].label, open[i].head, view);
+	print_stacks(f, run, view);
 	print_rest(f, run, view);
 }
 

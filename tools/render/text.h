@@ -34,6 +34,8 @@ void text_fault(FILE *f, const struct recording *rec, const struct view *view);
 /* The default screen of `mmscope lock`, and its part below the one of faults. */
 void text_lock(FILE *f, const struct recording *rec, const struct view *view);
 void text_lock_part(FILE *f, const struct run *run, const struct view *view);
+/* The stacks alone, a line each, for tools that draw flame graphs; the value is ns. */
+void text_folded(FILE *f, const struct run *run);
 
 /* Lines that all screens have: the kernel and the command; an interval's place in time. */
 void text_context(FILE *f, const struct recording *rec, const struct run *run,

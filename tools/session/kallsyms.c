@@ -223,3 +223,22 @@ const struct symbol *symbols_at(const struct symbols *s, uint64_t address)
 	}
 	return low < s->n && s->sym[low].address == address ? &s->sym[low] : NULL;
 }
+
+#define SYMBOL_SPAN	(1 << 20)	/* what is allocated lies behind no symbol */
+
+const struct symbol *symbols_over(const struct symbols *s, uint64_t address)
+{
+	size_t low = 0, high = s->n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (s->sym[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || low == s->n || address - s->sym[low - 1].address > SYMBOL_SPAN)
+		return NULL;
+	return &s->sym[low - 1];
+}

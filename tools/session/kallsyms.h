@@ -48,5 +48,7 @@ int symbols_read(struct symbols *s, const char *path);
 void symbols_free(struct symbols *s);
 /* The first symbol of exactly this address; those after it may have it, too. NULL: none. */
 const struct symbol *symbols_at(const struct symbols *s, uint64_t address);
+/* The symbol that an address lies in or, having no end, is next behind. NULL: none. */
+const struct symbol *symbols_over(const struct symbols *s, uint64_t address);
 
 #endif

@@ -11,15 +11,27 @@
 #include "data/err.h"
 #include "session/kallsyms.h"
 #include "session/lock_rows.h"
+#include "session/lock_stacks.h"
 #include "session/plan.h"
 
 struct lock_rows {
 	struct lock_rows_maps maps;
-	unsigned int cpus;
+	unsigned int cpus, n;		/* the last row is of all that have none */
 	struct lock_row_counts *percpu;
-	struct lock_row row[LOCK_ROWS];
-	struct lock_row_counts now[LOCK_ROWS], start[LOCK_ROWS];
+	struct lock_row *row;		/* [n], or */
+	struct lock_stack *stack;
+	struct lock_row_counts *now, *start;
 };
+
+static bool of_stacks(const struct lock_rows *l)
+{
+	return l->maps.by == LABEL_STACK;
+}
+
+static const hist_u64 *row_key(const struct lock_rows *l, size_t i)
+{
+	return of_stacks(l) ? &l->stack[i].key : &l->row[i].key;
+}
 
 struct lock_rows *lock_rows_new(const struct lock_rows_maps *maps)
 {
@@ -29,10 +41,17 @@ struct lock_rows *lock_rows_new(const struct lock_rows_maps *maps)
 		return NULL;
 	l->maps = *maps;
 	l->cpus = libbpf_num_possible_cpus();
+	l->n = of_stacks(l) ? LOCK_STACKS : LOCK_ROWS;
 	l->percpu = calloc(l->cpus, sizeof(*l->percpu));
-	if (l->percpu)
+	l->now = calloc(l->n, sizeof(*l->now));
+	l->start = calloc(l->n, sizeof(*l->start));
+	if (of_stacks(l))
+		l->stack = calloc(l->n, sizeof(*l->stack));
+	else
+		l->row = calloc(l->n, sizeof(*l->row));
+	if (l->percpu && l->now && l->start && (l->row || l->stack))
 		return l;
-	free(l);
+	lock_rows_free(l);
 	return NULL;
 }
 
@@ -41,6 +60,10 @@ void lock_rows_free(struct lock_rows *l)
 	if (!l)
 		return;
 	free(l->percpu);
+	free(l->now);
+	free(l->start);
+	free(l->row);
+	free(l->stack);
 	free(l);
 }
 
@@ -48,13 +71,17 @@ int lock_rows_read(struct lock_rows *l)
 {
 	unsigned int i, cpu;
 
-	for (i = 0; i < LOCK_ROWS; i++) {
+	for (i = 0; i < l->n; i++) {
 		struct lock_row_counts *to = &l->now[i];
 
-		/* Read again: a name may have come after the row was claimed, or have changed. */
-		if (bpf_map_lookup_elem(l->maps.rows, &i, &l->row[i]))
+		/*
+		 * Read again: a name may have come after the row was claimed, or have changed.
+		 * A stack that is whole stays.
+		 */
+		if (!(of_stacks(l) && l->stack[i].ready) &&
+		    bpf_map_lookup_elem(l->maps.rows, &i, (void *)row_key(l, i)))
 			goto fail;
-		if (!l->row[i].key && i != LOCK_ROW_REST)
+		if (!*row_key(l, i) && i != l->n - 1)
 			continue;
 		if (bpf_map_lookup_elem(l->maps.counts, &i, l->percpu))
 			goto fail;
@@ -74,7 +101,7 @@ fail:
 
 void lock_rows_lap(struct lock_rows *l)
 {
-	memcpy(l->start, l->now, sizeof(l->start));
+	memcpy(l->start, l->now, l->n * sizeof(*l->start));
 }
 
 static bool in_use(const struct lock_rows *l, size_t i)
@@ -85,43 +112,42 @@ static bool in_use(const struct lock_rows *l, size_t i)
 /* The symbol that an address lies in: "rq_lock", "init_mm+0x68"; NULL: in none. */
 static const char *symbol_text(const struct symbols *s, uint64_t address, char *text, size_t size)
 {
-	size_t low = 0, high = s->n;
+	const struct symbol *sym = symbols_over(s, address);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (s->sym[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	/* The last symbol has no end, and what is allocated lies behind no symbol. */
-	if (!low || low == s->n || address - s->sym[low - 1].address > 1 << 20)
+	if (!sym)
 		return NULL;
-	low--;
-	if (s->sym[low].address == address)
-		snprintf(text, size, "%s", s->sym[low].name);
+	if (sym->address == address)
+		snprintf(text, size, "%s", sym->name);
 	else
-		snprintf(text, size, "%s+%#" PRIx64, s->sym[low].name,
-			 address - s->sym[low].address);
+		snprintf(text, size, "%s+%#" PRIx64, sym->name, address - sym->address);
 	return text;
 }
+
+#define OTHERS	"(others)"
 
 static const char *row_text(const struct lock_rows *l, size_t i, const struct symbols *s,
 			    char *text, size_t size)
 {
-	const struct lock_row *row = &l->row[i];
+	const struct lock_row *row;
 
-	if (i == LOCK_ROW_REST)
-		return "(others)";
+	if (i == l->n - 1)
+		return OTHERS;
+	if (of_stacks(l)) {
+		stack_text(&l->stack[i].trace, s, text, size);
+		return text;
+	}
+	row = &l->row[i];
 	switch (l->maps.by) {
 	case LABEL_COMM:
 		snprintf(text, size, "%.16s", row->name);
 		return text;
 	case LABEL_PID:
 	case LABEL_OWNER:
+	case LABEL_HOLDER:
 		if (!*row->name)
-			return "none";
+			return l->maps.by == LABEL_HOLDER ? "(not known)" : "none";
+		if (*row->name == '(' && !row->pid)
+			return row->name;
 		snprintf(text, size, "%.16s-%u", row->name, row->pid);
 		return text;
 	default:
@@ -212,27 +238,56 @@ static bool unavailable(const struct run *run, enum metric_id metric)
 	return false;
 }
 
+/* Are symbols of the kernel needed to name what was waited for? */
+static bool want_symbols(const struct lock_rows *l)
+{
+	size_t i;
+
+	if (l->maps.by != LABEL_LOCK)
+		return of_stacks(l);
+	for (i = 0; i < l->n; i++)
+		if (in_use(l, i) && !*l->row[i].name)
+			return true;
+	return false;
+}
+
+struct rank {
+	uint64_t ns;
+	size_t row;
+};
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct rank *a = pa, *b = pb;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
 int lock_rows_samples(const struct lock_rows *l, struct run *run)
 {
-	size_t i, first = run->samples;
+	struct rank *rank = calloc(l->n, sizeof(*rank));
+	size_t i, n = 0, first = run->samples;
 	struct symbols s = { 0 };
-	int ret = 0;
+	char room[STACK_TEXT];
+	int ret = rank ? 0 : -1;
+	bool any = rank && !unavailable(run, METRIC_LOCK_CONTENDED);
 
-	if (unavailable(run, METRIC_LOCK_CONTENDED))
-		return 0;
-	for (i = 0; i < LOCK_ROWS && !s.n; i++)
-		if (l->maps.by == LABEL_LOCK && in_use(l, i) && !*l->row[i].name &&
-		    symbols_read(&s, KALLSYMS))
-			break;
-	for (i = 0; i < LOCK_ROWS && !ret; i++) {
-		const char *text;
-		char room[96];
+	for (i = 0; any && i < l->n; i++)
+		if (in_use(l, i))
+			rank[n++] = (struct rank){ l->now[i].ns - l->start[i].ns, i };
+	if (n)
+		qsort(rank, n, sizeof(*rank), by_time);
+	if (n && want_symbols(l))
+		symbols_read(&s, KALLSYMS);
+	for (i = 0; i < n && !ret; i++) {
+		size_t row = l->maps.most && i >= l->maps.most ? l->n - 1 : rank[i].row;
+		const char *text = run_text(run, row_text(l, row, &s, room, sizeof(room)));
 
-		if (!in_use(l, i))
-			continue;
-		text = run_text(run, row_text(l, i, &s, room, sizeof(room)));
-		ret = text ? add_row(l, i, text, first, run) : -1;
+		ret = text ? add_row(l, rank[i].row, text, first, run) : -1;
 	}
 	symbols_free(&s);
+	free(rank);
 	return ret;
 }

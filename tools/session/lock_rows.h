@@ -5,12 +5,13 @@
 #include "bpf/shared.h"
 #include "data/run.h"
 
-/* Waits for locks, row by row: of locks that have no class, or of an open label. */
+/* Waits for locks, row by row: of locks that have no class, stacks, or an open label. */
 struct lock_rows;
 
 struct lock_rows_maps {
 	int rows, counts;
 	enum label by;		/* LABEL_LOCK, or what the rows are of instead */
+	unsigned int most;	/* those that took longest have rows of their own; 0: all */
 };
 
 struct lock_rows *lock_rows_new(const struct lock_rows_maps *maps);	/* NULL: no memory */

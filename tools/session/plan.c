@@ -311,7 +311,13 @@ static void plan_one(struct planner *p, const struct event *e)
 		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
 		return;
 	}
-	if ((e->need == NEED_ASKED && !p->opts->yield) ||
+	if (EVENT_IN_PATH(e->id)) {
+		if (!p->opts->in || e->id < p->opts->in || e->id > p->opts->in + 1) {
+			pe->absent = pe->unasked = true;
+			snprintf(pe->reason, sizeof(pe->reason), "only with --in");
+			return;
+		}
+	} else if ((e->need == NEED_ASKED && !p->opts->yield) ||
 	    (EVENT_RECONCILES(e->id) && !p->opts->reconcile)) {
 		pe->absent = pe->unasked = true;
 		snprintf(pe->reason, sizeof(pe->reason), "only with --%s",

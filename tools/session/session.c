@@ -17,6 +17,7 @@
 #include "session/calibrate.h"
 #include "session/counts.h"
 #include "session/lock_rows.h"
+#include "session/locks.h"
 #include "session/mark.h"
 #include "session/resident.h"
 #include "session/session.h"
@@ -37,7 +38,7 @@ struct session {
 	struct attached prog[PROGRAMS_MAX];
 	size_t progs;
 	struct counts *counts;
-	struct lock_rows *rows;		/* NULL: locks are not asked for */
+	struct lock_rows *rows, *stacks;	/* NULL: not asked for */
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
@@ -168,34 +169,6 @@ static void configure(struct session *s)
 	bpf_map__set_max_entries(s->skel->maps.times, ro->times_room = times);
 }
 
-static void configure_locks(struct session *s)
-{
-	struct fault__rodata *ro = s->skel->rodata;
-	const struct plan *plan = s->plan;
-
-	if (!plan_has(&plan->opts, DOMAIN_LOCK)) {
-		bpf_map__set_autocreate(s->skel->maps.waits, false);
-		bpf_map__set_autocreate(s->skel->maps.spins, false);
-		bpf_map__set_autocreate(s->skel->maps.lock_rows, false);
-		bpf_map__set_autocreate(s->skel->maps.lock_counts, false);
-		return;
-	}
-	ro->lock_domain = true;
-	ro->fault_parts = plan_has(&plan->opts, DOMAIN_FAULT);
-	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
-			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
-	ro->ptdesc_ptl = plan->ptdesc_ptl;
-	ro->type_of_table = plan->type_of_table;
-	ro->type_of_slab = plan->type_of_slab;
-	ro->vmemmap_at = plan->vmemmap_at;
-	ro->page_offset_at = plan->page_offset_at;
-	ro->folio_wait_at = plan->folio_wait_at;
-	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
-	ro->lock_by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_MAX;
-	bpf_map__set_max_entries(s->skel->maps.lock_rows, LOCK_ROWS);
-	bpf_map__set_max_entries(s->skel->maps.lock_counts, LOCK_ROWS);
-}
-
 /* 0, or -1 after an error line. */
 static int open_counts(struct session *s)
 {
@@ -218,9 +191,17 @@ static int open_counts(struct session *s)
 		.counts = bpf_map__fd(s->skel->maps.lock_counts),
 		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_LOCK,
 	});
-	if (!s->rows)
-		err("session", "out of memory");
-	return s->rows ? 0 : -1;
+	if (s->opts.stacks)
+		s->stacks = lock_rows_new(&(struct lock_rows_maps){
+			.rows = bpf_map__fd(s->skel->maps.stacks),
+			.counts = bpf_map__fd(s->skel->maps.stack_counts),
+			.by = LABEL_STACK,
+			.most = s->opts.stacks,
+		});
+	if (s->rows && (s->stacks || !s->opts.stacks))
+		return 0;
+	err("session", "out of memory");
+	return -1;
 }
 
 static int attach_one(struct attached *a, enum mechanism mech)
@@ -338,7 +319,7 @@ static struct session *try_open(struct plan *plan, const struct session_options 
 	if (choose_programs(s))
 		goto fail;
 	configure(s);
-	configure_locks(s);
+	locks_configure(s->skel, plan, opts);
 	if (opts->yield) {
 		if (around_read(&around))
 			goto fail;
@@ -399,6 +380,7 @@ void session_close(struct session *s)
 	fault__destroy(s->skel);
 	counts_free(s->counts);
 	lock_rows_free(s->rows);
+	lock_rows_free(s->stacks);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	free(s);
@@ -510,7 +492,8 @@ static int read_all(struct session *s)
 	bool on = observing(s);
 
 	read_misses(s, on ? s->misses_next : s->misses);
-	if (counts_read(s->counts, on) || (s->rows && lock_rows_read(s->rows)))
+	if (counts_read(s->counts, on) || (s->rows && lock_rows_read(s->rows)) ||
+	    (s->stacks && lock_rows_read(s->stacks)))
 		return -1;
 	read_misses(s, on ? s->misses : s->misses_next);
 	return 0;
@@ -529,6 +512,8 @@ void session_lap(struct session *s)
 	counts_lap(s->counts);
 	if (s->rows)
 		lock_rows_lap(s->rows);
+	if (s->stacks)
+		lock_rows_lap(s->stacks);
 	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
 	/* What was resident at the end of an interval is so at the start of the next. */
 	if (observing(s))
@@ -596,5 +581,7 @@ int session_collect(struct session *s, struct run *run)
 		return -1;
 	if (counts_samples(s->counts, s->plan, lost, run))
 		return -1;
-	return s->rows ? lock_rows_samples(s->rows, run) : 0;
+	if (s->rows && lock_rows_samples(s->rows, run))
+		return -1;
+	return s->stacks ? lock_rows_samples(s->stacks, run) : 0;
 }

@@ -16,6 +16,7 @@ struct session_options {
 	struct target *target;
 	bool yield;		/* as in the plan: switches fault-around off meanwhile */
 	enum label by;		/* count by it as well, if it is an open one */
+	unsigned int stacks;	/* so many of where tasks waited for locks */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);
 };

@@ -6,10 +6,15 @@
  * lock map N [PROGRAM [ARGS]], lock read N FILE: four threads map memory, or read the file by
  * one descriptor, until they have slept N times, which they do for the lock only; prints
  * the number of the process. PROGRAM is executed after that.
+ * lock hold N: N threads, w00000 and so on, wait once each for a file that another one has
+ * locked; prints the number of the process.
+ * lock populate N: four threads map N times a page that is populated.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,7 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -170,6 +177,139 @@ static int collisions(char **program)
 	return 1;
 }
 
+#define SLEEPS_MAX	60000	/* milliseconds: that something does not come */
+
+static atomic_int waiting;
+
+/* A write of what is not there yet: until it is, the file is locked. */
+static void *hold(void *arg)
+{
+	prctl(PR_SET_NAME, "holder");
+	return pwrite(file, map, 1, 0) == 1 ? NULL : map;
+}
+
+static void *wait_for_file(void *arg)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "w%05ld", (long)(intptr_t)arg);
+	prctl(PR_SET_NAME, name);
+	waiting++;
+	return pwrite(file, "", 1, 0) == 1 ? NULL : map;
+}
+
+/* Does a thread sleep in its write? What runs says "running". */
+static bool writes(const char *tid)
+{
+	char path[300], line[64] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", tid);
+	f = fopen(path, "r");
+	if (f && !fgets(line, sizeof(line), f))
+		*line = 0;
+	if (f)
+		fclose(f);
+	return atoi(line) == SYS_pwrite64;
+}
+
+static long writing(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	long n = 0;
+
+	while (d && (e = readdir(d)))
+		n += *e->d_name != '.' && writes(e->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static bool wait_until(bool (*done)(int), int fd)
+{
+	int i;
+
+	for (i = 0; i < SLEEPS_MAX / 10 && !done(fd); i++)
+		usleep(10000);
+	return i < SLEEPS_MAX / 10;
+}
+
+static bool has_message(int fd)
+{
+	struct uffd_msg msg;
+
+	return read(fd, &msg, sizeof(msg)) == sizeof(msg);
+}
+
+static bool all_sleep(int fd)
+{
+	return waiting == rounds && writing() == rounds + 1;	/* the holder as well */
+}
+
+static int hold_file(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage zero = { 0 };
+	pthread_t holder, *thread = calloc(rounds, sizeof(*thread));
+	pthread_attr_t small;
+	void *wrong, *any = NULL;
+	long i;
+	int fd;
+
+	file = memfd_create("held", 0);
+	fd = syscall(SYS_userfaultfd, O_NONBLOCK);
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = zero.range.start = (uintptr_t)map;
+	range.range.len = zero.range.len = 4096;
+	if (!thread || file < 0 || fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &range) || pthread_create(&holder, NULL, hold, NULL) ||
+	    !wait_until(has_message, fd))
+		return 1;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (i = 0; i < rounds; i++)
+		if (pthread_create(&thread[i], &small, wait_for_file, (void *)(intptr_t)i))
+			return 1;
+	if (!wait_until(all_sleep, 0) || ioctl(fd, UFFDIO_ZEROPAGE, &zero))
+		return 1;
+	for (i = 0; i < rounds; i++) {
+		pthread_join(thread[i], &wrong);
+		any = any ? any : wrong;
+	}
+	pthread_join(holder, &wrong);
+	printf("%d\n", getpid());
+	return wrong || any;
+}
+
+static void *populate(void *arg)
+{
+	char *p;
+	long i;
+
+	for (i = 0; i < rounds; i++) {
+		p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (p == MAP_FAILED || munmap(p, 4096))
+			return map;
+	}
+	return NULL;
+}
+
+static int populate_all(void)
+{
+	pthread_t thread[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (pthread_create(&thread[i], NULL, populate, NULL))
+			return 1;
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	rounds = argc > 2 ? atol(argv[2]) : 0;
@@ -183,5 +323,9 @@ int main(int argc, char **argv)
 		file = open(argv[3], O_RDONLY);
 		return file < 0 ? 1 : collisions(NULL);
 	}
+	if (argc > 1 && !strcmp(argv[1], "hold"))
+		return hold_file();
+	if (argc > 1 && !strcmp(argv[1], "populate"))
+		return populate_all();
 	return argc > 1 && !strcmp(argv[1], "huge") ? huge() : 2;
 }

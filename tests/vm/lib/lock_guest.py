@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """In a guest: mmscope lock against workloads that are known to collide on one lock."""
 import os
+import re
 import subprocess
 import sys
 
@@ -133,6 +134,101 @@ def mutex():
         f.write("0")
 
 
+def rows(run, label, name="lock_contended"):
+    """{text of an open label: waits}"""
+    return {m["labels"][label]: m["value"] for m in samples(run, name)
+            if label in m.get("labels", {}) and "value" in m}
+
+
+STACKS = 4095       # that have a row of their own
+HELD = 5000         # threads of different names: as many stacks
+
+
+def stacks():
+    """Each thread waits once, in the same function, for the same file."""
+    run = lock("lock", "hold", str(HELD), options=("--stacks=4096",))
+    told = rows(run, "stack")
+    others = told.pop("(others)", 0)
+    wrong = sums(run, 0)
+    full = [p for p in wrong if p.startswith("map_full")]
+    wrong = [p for p in wrong if p not in full]
+    mine = {text: n for text, n in told.items() if re.match(r"w\d{5};", text)}
+    if sum(told.values()) + others != sum(counts(run).values()):
+        wrong.append(f"{sum(told.values())} + {others} of {sum(counts(run).values())} waits")
+    if run["trust"]["map_full"] != others:
+        wrong.append(f"{others} waits without a stack, map_full {run['trust']['map_full']}")
+    if not 0 < len(told) <= STACKS or others < HELD - STACKS:
+        wrong.append(f"{len(told)} stacks, {others} waits without one")
+    names = {}
+    for text, n in mine.items():
+        if not text.endswith("[inode write]"):
+            continue
+        name = text.split(";")[0]
+        names[name] = names.get(name, 0) + n
+        if not re.search(r"pwrite.*;rwsem_down_write_slowpath;\[", text):
+            wrong.append(text)
+    wrong += [f"{name} waited {n} times" for name, n in names.items() if n != 1][:5]
+    waits = counts(run).get(("inode", "write", "none"), 0)
+    if waits != HELD:
+        wrong.append(f"{waits} waits for the file of {HELD} threads")
+    note(f"{HELD} stacks: {len(names)} told, {others} counted without one")
+    result("more stacks than there is room for: each is another's, or none's", "\n".join(wrong))
+
+
+def holder():
+    pid = []
+
+    def held(*options):
+        p = subprocess.run(["mmscope", "lock", *options, "--json", "-o", REPORT, "--", "lock",
+                            "hold", "40"], stdin=subprocess.DEVNULL, capture_output=True,
+                           timeout=300, check=True)
+        pid.append(p.stdout.decode().strip())
+        with open(REPORT, "rb") as f:
+            return strict(f.read())["runs"][0]
+
+    run = held("--by", "holder")
+    told = rows(run, "holder")
+    wrong = sums(run, 0)
+    if told.get(f"lock-{pid[0]}") != 40:
+        wrong.append(f"not 40 waits for lock-{pid[0]}: {told}")
+    result("who holds what 40 threads wait for", "\n".join(wrong))
+
+
+# A stack that is whole starts where the kernel was entered.
+ENTERED = ("entry_SYSCALL_64_after_hwframe", "asm_exc_page_fault")
+
+
+def within():
+    """By the stacks, which know nothing of the path that was asked for."""
+    for path, function, command in (
+            ("munmap", "__vm_munmap", ("mmscope", "bench", "contend", "mmap_lock")),
+            ("fault", "do_user_addr_fault", ("mmscope", "bench", "contend", "page_table")),
+            ("populate", "__mm_populate", ("lock", "populate", "5000"))):
+        for _ in range(5):
+            run = lock(*command, options=("--in", path, "--stacks=4096"))
+            told = rows(run, "stack")
+            whole = [t.split(";") for t in told if any(f";{e};" in t for e in ENTERED)]
+            if whole:
+                break
+        wrong = sums(run, THREADS + 1)
+        wrong += [";".join(t) for t in whole if function not in t][:3]
+        if not whole:
+            wrong.append(f"nobody waited: {told}")
+        note(f"in {path}: {sum(told.values())} waits, {len(whole)} stacks")
+        result(f"only waits in {path}", "\n".join(wrong))
+
+
+def folded():
+    p = subprocess.run(["mmscope", "lock", "--folded", "-o", "-", "--", "mmscope", "bench",
+                        "contend", "mmap_lock", "--seconds", "1"], stdin=subprocess.DEVNULL,
+                       capture_output=True, text=True, timeout=300, check=True)
+    lines = p.stdout.splitlines()
+    form = re.compile(r"[^;]+(;[^; ]+)*;\[\w+ \w+\] \d+|\(others\) \d+")
+    result("folded stacks, a line each", "\n".join(
+        [x for x in lines if not form.fullmatch(x)][:3] +
+        ([] if any(";[mmap_lock write] " in x for x in lines) else ["none for mmap_lock"])))
+
+
 def killed():
     script = ("for i in 1 2 3; do mmscope bench contend mmap_lock --threads 8 --seconds 60 & "
               "sleep 0.7; kill -9 $!; wait; done 2>/dev/null; lock map 20 >/dev/null")
@@ -196,7 +292,8 @@ def oracle():
         f.write("0")
 
 
-for case in (classes, page_table, known, writers_and_readers, parts, mutex, killed, oracle):
+for case in (classes, page_table, known, writers_and_readers, parts, mutex, killed, oracle,
+             stacks, holder, within, folded):
     try:
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the programs of locks are told before they are loaded. */
+#include <bpf/libbpf.h>
+#include <string.h>
+
+#include "fault.skel.h"
+#include "session/locks.h"
+
+void locks_configure(struct fault *skel, const struct plan *plan,
+		     const struct session_options *opts)
+{
+	struct fault__rodata *ro = skel->rodata;
+
+	if (!opts->stacks) {
+		bpf_map__set_autocreate(skel->maps.stacks, false);
+		bpf_map__set_autocreate(skel->maps.stack_counts, false);
+		bpf_map__set_autocreate(skel->maps.stack_rooms, false);
+	}
+	if (!plan_has(&plan->opts, DOMAIN_LOCK)) {
+		bpf_map__set_autocreate(skel->maps.waits, false);
+		bpf_map__set_autocreate(skel->maps.spins, false);
+		bpf_map__set_autocreate(skel->maps.lock_rows, false);
+		bpf_map__set_autocreate(skel->maps.lock_counts, false);
+		return;
+	}
+	ro->lock_domain = true;
+	ro->fault_parts = plan_has(&plan->opts, DOMAIN_FAULT);
+	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
+			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
+	ro->ptdesc_ptl = plan->ptdesc_ptl;
+	ro->type_of_table = plan->type_of_table;
+	ro->type_of_slab = plan->type_of_slab;
+	ro->vmemmap_at = plan->vmemmap_at;
+	ro->page_offset_at = plan->page_offset_at;
+	ro->folio_wait_at = plan->folio_wait_at;
+	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
+	ro->lock_by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_MAX;
+	ro->lock_within = plan->opts.in;
+	ro->lock_stacks = opts->stacks;
+	if (opts->stacks) {
+		bpf_map__set_max_entries(skel->maps.stacks, LOCK_STACKS);
+		bpf_map__set_max_entries(skel->maps.stack_counts, LOCK_STACKS);
+	}
+	bpf_map__set_max_entries(skel->maps.lock_rows, LOCK_ROWS);
+	bpf_map__set_max_entries(skel->maps.lock_counts, LOCK_ROWS);
+}
