@@ -16,6 +16,7 @@
  * object that it would be part of points back at itself.
  */
 #include "lock_class.h"
+#include "lock_rows.h"
 #include "lock_stack.h"
 
 /* ---- set by the loader ---- */
