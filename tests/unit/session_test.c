@@ -466,6 +466,16 @@ static void test_stacks(void **state)
 	t.frame[6] = 0x1010;
 	expect_stack(&t, &s, "a:b c;outer;[unknown];inner;bpf_inside;slowpath;[mmap_lock write]");
 	expect_stack(&t, &none, "a:b c;[unknown];[mmap_lock write]");
+	/* Of another probe on the path: called, the function is there twice; jumped to, once. */
+	t.frame[3] = 0x3010;
+	t.frame[4] = 0x5020;
+	t.frame[5] = 0x3005;
+	expect_stack(&t, &s, "a:b c;outer;inner;slowpath;[mmap_lock write]");
+	t.frame[5] = 0x2010;
+	expect_stack(&t, &s, "a:b c;outer;bpf_inside;inner;slowpath;[mmap_lock write]");
+	/* Without one between them they are two calls. */
+	t.frame[4] = 0x3010;
+	expect_stack(&t, &s, "a:b c;outer;bpf_inside;inner;inner;slowpath;[mmap_lock write]");
 	for (i = 0; i < STACK_FRAMES; i++)
 		t.frame[i] = 0x1001;
 	assert_int_equal(symbols_over(&s, 0x6fff)->address, 0x6000);

@@ -23,6 +23,37 @@ static bool of_probe(const char *name)
 	return !strncmp(name, "bpf_", 4) || !strncmp(name, "traceiter_", 10);
 }
 
+/*
+ * Does it stand between who called a function that is probed and the function? Where it
+ * was called and not jumped to (6.1, 6.12), the function is behind it once more.
+ */
+static bool of_trampoline(const char *name)
+{
+	return name && !strncmp(name, "bpf_trampoline_", 15);
+}
+
+/* Frames of what was observed, innermost first: their number. */
+static size_t take_frames(const hist_u64 *frame, size_t n, const struct symbols *s,
+			  const char **name)
+{
+	const char *one, *before = NULL;
+	size_t i = 0, taken = 0;
+
+	while (i < n && of_probe(frame_name(s, frame[i])))
+		i++;
+	for (; i < n; i++) {
+		one = frame_name(s, frame[i]);
+		if (of_trampoline(one)) {
+			before = taken ? name[taken - 1] : NULL;
+			continue;
+		}
+		if (!before || !one || strcmp(before, one))
+			name[taken++] = one;
+		before = NULL;
+	}
+	return taken;
+}
+
 /* `;` is what separates frames, and what ends a name is a space and a number. */
 static size_t put(char *text, size_t size, size_t len, const char *name)
 {
@@ -39,23 +70,22 @@ static size_t put(char *text, size_t size, size_t len, const char *name)
 
 void stack_text(const struct lock_trace *trace, const struct symbols *s, char *text, size_t size)
 {
-	const hist_u64 *frame = trace->frame;
-	size_t n = 0, first = 0, len;
+	const char *function[STACK_FRAMES];
+	size_t n = 0, taken, len;
 	char name[48];
 
-	while (n < STACK_FRAMES && frame[n])
+	while (n < STACK_FRAMES && trace->frame[n])
 		n++;
-	while (first < n && of_probe(frame_name(s, frame[first])))
-		first++;
+	taken = take_frames(trace->frame, n, s, function);
 	snprintf(name, sizeof(name), "%.16s", trace->comm);
 	len = put(text, size, 0, name);
 	if (n == STACK_FRAMES)
 		len = put(text, size, len, "[cut]");
 	/* Where addresses are hidden none has a name. */
-	if (first == n)
+	if (!taken)
 		len = put(text, size, len, "[unknown]");
-	while (n-- > first)
-		len = put(text, size, len, frame_name(s, frame[n]) ?: "[unknown]");
+	while (taken--)
+		len = put(text, size, len, function[taken] ?: "[unknown]");
 	snprintf(name, sizeof(name), "[%s %s]", label_values(LABEL_CLASS)[trace->class],
 		 label_values(LABEL_MODE)[trace->mode]);
 	put(text, size, len, name);
