@@ -75,7 +75,7 @@ static __always_inline bool lock_target(void)
 	return !(observe_cgroup || observe_comm) || task_fits();
 }
 
-/* ---- only within a path, of a fault or a system call ---- */
+/* ---- only within a path ---- */
 
 const volatile __u32 lock_within;		/* event_id of its start; 0: anywhere */
 
@@ -98,7 +98,7 @@ static __noinline void path_enter(void *ctx)
 		count_trust(TRUST_LOST);
 		return;
 	}
-	/* One within another one, as a fault of the kernel in a fault, ends first. */
+	/* One within another one, as populating in populating, ends first. */
 	if (!t->within || sp >= t->within)
 		t->within = sp ?: ~0ULL;
 }
@@ -127,7 +127,6 @@ static __noinline void path_leave(void *ctx)
 		return 0;							\
 	}
 
-PATH_PROGRAMS(IN_FAULT, )
 PATH_PROGRAMS(IN_MUNMAP, )
 PATH_PROGRAMS(IN_POPULATE, )
 PATH_PROGRAMS(IN_POPULATE, 2)

@@ -318,6 +318,7 @@ word
 --stacks 10
 --folded -i 1 -a
 --in nothing -a
+--in fault -a
 --in
 -p 1 -- true
 EOT
@@ -336,7 +337,7 @@ word
 -e fault --stacks -a
 -e fault --folded -a
 --by holder -a
---in fault -a
+--in munmap -a
 --reconcile -a
 EOT
 

@@ -106,6 +106,21 @@ static int check_options(const struct trace_options *o, bool dashes, char **comm
 	return 0;
 }
 
+/* Of --in: without its start and end no wait is within it. An error line if not. */
+static bool path_is_seen(const struct plan *plan)
+{
+	enum event_id id = plan->opts.in;
+	unsigned int i;
+
+	for (i = 0; id && i < 2; i++) {
+		if (plan->event[id + i].mech != MECH_NONE)
+			continue;
+		err("--in", "cannot be told here: %s", plan->event[id + i].reason);
+		return false;
+	}
+	return true;
+}
+
 static int run_trace(const struct trace_options *o, struct target *target, char **command,
 		     int control, int ack)
 {
@@ -128,8 +143,7 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	static const struct {
 		const char *word;
 		enum event_id event;
-	} paths[] = { { "fault", EVENT_IN_FAULT }, { "munmap", EVENT_IN_MUNMAP },
-		      { "populate", EVENT_IN_POPULATE } };
+	} paths[] = { { "munmap", EVENT_IN_MUNMAP }, { "populate", EVENT_IN_POPULATE } };
 	struct session *s = NULL;
 	struct plan plan;
 	size_t i;
@@ -146,12 +160,8 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 		err(o->name, "cannot observe here: %s; see mmscope probes", why);
 		return EXIT_UNOBSERVED;
 	}
-	for (i = 0; po.in && i < 2; i++) {
-		if (plan.event[po.in + i].mech != MECH_NONE)
-			continue;
-		err("--in", "cannot be told here: %s", plan.event[po.in + i].reason);
+	if (!path_is_seen(&plan))
 		return EXIT_UNOBSERVED;
-	}
 	r.rec = recording_new();
 	if (!r.rec) {
 		err(o->name, "out of memory");
@@ -169,7 +179,10 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	r.view.brief = o->interval > 0;
 
 	s = session_open(&plan, &so);
-	if (s)
+	/* Attaching may have shown that a function cannot be probed after all. */
+	if (s && !path_is_seen(&plan))
+		status = EXIT_UNOBSERVED;
+	else if (s)
 		status = observe(s, &oo);
 	else if (observe_interrupted())
 		status = 128 + observe_interrupted();
@@ -232,7 +245,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		  "who waited, whose mm it was, who held it", &o.by,
 		  .choices = "pid|comm|owner|holder" } },
 		{ LOCK, { "in", 0, OPT_CHOICE, "PATH", "only waits within it", &o.in,
-		  .choices = "fault|munmap|populate" } },
+		  .choices = "munmap|populate" } },
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
 		WITH_LOCKS("stacks", 0, OPT_COUNT, "[=N]", "the N stacks (10) that waited longest",

@@ -186,10 +186,6 @@
 	  "__vma_start_exclude_readers", "a writer waits for the readers of a VMA")	\
 	X(VMA_WAIT_END,	"VMA writer end", EXIT,	FIRST,	PART, "vm_area_struct.vm_refcnt", \
 	  "__vma_start_exclude_readers", "... they are gone")				\
-	X(IN_FAULT,	"path of a fault", ENTRY, FIRST, ASKED, "",			\
-	  "do_user_addr_fault,do_page_fault", "an access faults; handle_mm_fault comes later") \
-	X(IN_FAULT_END,	"path of a fault end", EXIT, FIRST, ASKED, "",			\
-	  "do_user_addr_fault,do_page_fault", "... end")				\
 	X(IN_MUNMAP,	"path of munmap", ENTRY, FIRST, ASKED, "",			\
 	  "__vm_munmap", "munmap(2) starts, and takes mmap_lock")			\
 	X(IN_MUNMAP_END, "path of munmap end", EXIT, FIRST, ASKED, "",		\
@@ -214,7 +210,7 @@
 #define EVENT_RECONCILES(id)	((id) >= EVENT_ZAP && (id) <= EVENT_MOVE_TABLES)
 
 /* A path that waits are asked for within: one is loaded, or none. */
-#define EVENT_IN_PATH(id)	((id) >= EVENT_IN_FAULT && (id) <= EVENT_IN_POPULATE_END)
+#define EVENT_IN_PATH(id)	((id) >= EVENT_IN_MUNMAP && (id) <= EVENT_IN_POPULATE_END)
 
 /* Entry and exit are matched by their argument, which only a trampoline sees at the exit. */
 #define EVENT_MATCHES(id)	((id) >= EVENT_READ_WAIT && (id) <= EVENT_SPIN_WAIT_END)
@@ -226,8 +222,7 @@ enum event_id { EVENTS(EVENT_ENUM) EVENT_MAX };
 typedef unsigned __int128 event_set;
 
 /* Within which path a wait is. */
-#define WITHIN			(EVENT_BIT(EVENT_IN_FAULT) | EVENT_BIT(EVENT_IN_FAULT_END) |	\
-				 EVENT_BIT(EVENT_IN_MUNMAP) | EVENT_BIT(EVENT_IN_MUNMAP_END) |	\
+#define WITHIN			(EVENT_BIT(EVENT_IN_MUNMAP) | EVENT_BIT(EVENT_IN_MUNMAP_END) |	\
 				 EVENT_BIT(EVENT_IN_POPULATE) | EVENT_BIT(EVENT_IN_POPULATE_END))
 
 /* Their runs name not one event but all until their end: populating, mapping. */

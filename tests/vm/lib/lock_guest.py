@@ -203,7 +203,6 @@ def within():
     """By the stacks, which know nothing of the path that was asked for."""
     for path, function, command in (
             ("munmap", "__vm_munmap", ("mmscope", "bench", "contend", "mmap_lock")),
-            ("fault", "do_user_addr_fault", ("mmscope", "bench", "contend", "page_table")),
             ("populate", "__mm_populate", ("lock", "populate", "5000"))):
         for _ in range(5):
             run = lock(*command, options=("--in", path, "--stacks=4096"))
