@@ -118,6 +118,10 @@ static void test_empty(void **state)
 	assert_int_equal(h.count, 0);
 	assert_int_equal(h.sum, 0);
 	assert_false(h.saturated);
+	/* Rows that have a number and a sum only. */
+	h.count = 3;
+	h.sum = 99;
+	assert_false(hist_percentile(&h, 50, &low, &high));
 }
 
 static void test_only_overflow(void **state)

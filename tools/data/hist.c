@@ -113,6 +113,9 @@ bool hist_percentile(const struct hist *h, double p, uint64_t *low, uint64_t *hi
 		if (seen >= rank)
 			break;
 	}
+	/* What is told without buckets, as of rows by an open label, has none. */
+	if (!seen && !h->bucket[i])
+		return false;
 	hist_bounds(h->kind, i, low, high);
 	return true;
 }

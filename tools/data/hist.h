@@ -103,7 +103,7 @@ void hist_merge(struct hist *to, const struct hist *from);
 void hist_unpack(struct hist *to, const struct hist_packed *from);
 /*
  * Bounds of the bucket that holds percentile p (0 < p <= 100); nearest rank.
- * False when the histogram is empty. *high is 0 in the overflow: print ">= low".
+ * False when the histogram is empty, or has no buckets. *high is 0 in the overflow: print ">= low".
  */
 bool hist_percentile(const struct hist *h, double p, uint64_t *low, uint64_t *high);
 /* a + b, at most HIST_VALUE_MAX; sets *saturated when it was cut. */

@@ -192,7 +192,7 @@ static void add_cell(struct table *table, const struct run *run, const struct co
 	struct total t;
 	struct hist h;
 	unsigned int flags;
-	uint64_t low, high;
+	uint64_t low = 0, high = 0;
 
 	with_kind(c, row, want);
 	if (c->cell <= PMDS) {

@@ -281,7 +281,7 @@ static const double percentiles[] = { 50, 90, 99, 100 };
 /* "100" is the bucket that holds the largest value. */
 static void latency_cells(struct table *t, const struct hist *h, const struct total *count)
 {
-	uint64_t low, high;
+	uint64_t low = 0, high = 0;
 	size_t i;
 
 	table_cell(t, "%s", text_cell(count).s);

@@ -105,7 +105,7 @@ static void row_labels(const struct metric *m, const struct view *view, enum lab
 		       enum label *b)
 {
 	static const enum label seconds[] = { LABEL_METHOD, LABEL_REASON, LABEL_OUTCOME,
-					      LABEL_MODE };
+					      LABEL_MODE, LABEL_PART };
 	size_t i;
 
 	*a = shape_has(m->shape, LABEL_CLASS) ? LABEL_CLASS : LABEL_BACKING;
