@@ -252,7 +252,6 @@ static __noinline void task_waited(u64 lock, u32 site)
 	/* No wait of it has begun since observing is on: this one began before. */
 	if (!t || !waits_valid(t))
 		return;
-	now = bpf_ktime_get_ns();
 	for (i = 0; i < WAITS_MAX; i++) {
 		at = t->depth - 1 - i;
 		if (at >= WAITS_MAX)
@@ -260,6 +259,7 @@ static __noinline void task_waited(u64 lock, u32 site)
 		w = &t->wait[at & (WAITS_MAX - 1)];
 		if (w->lock != lock || w->site != site)
 			continue;
+		now = bpf_ktime_get_ns();
 		wait_over(w, now);
 		if (fault_parts && !at)
 			parts_wait(w->part, now - w->start);
