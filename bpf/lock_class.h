@@ -11,9 +11,12 @@
 
 const volatile __u64 vmemmap_at;	/* addresses of variables of the kernel */
 const volatile __u64 page_offset_at;
-const volatile __u32 ptdesc_ptl;	/* where struct ptdesc has its lock */
+/* Where the struct page of a page table has its lock, and the tables left with it. */
+const volatile __u32 table_lock, table_left;
 const volatile __u32 type_of_table, type_of_slab;	/* enum pagetype, since 6.12 */
 const volatile __u64 memcg_locks[MEMCG_LOCKS];
+const volatile __u64 memcg_subsys;
+const volatile __u32 memcg_members[MEMCG_MEMBERS];	/* from where one points at that */
 const volatile __u32 lock_by = LABEL_MAX;	/* rows are of this open label, else of locks */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -102,10 +105,7 @@ struct pid {
 	struct upid numbers[1];
 };
 
-/* Before 6.5 part of struct page. */
-/* `ptl`: before 6.6, when page tables had no struct ptdesc. */
 struct page___lock {
-	struct spinlock ptl;
 	unsigned long compound_head;
 };
 
@@ -207,21 +207,35 @@ static __always_inline u32 page_type(u64 page)
 	return half_at(page + OFFSET(slab, __page_type)) >> 24;
 }
 
-/* Split locks of page tables lie in the struct page of the table. */
-static __always_inline bool is_table_lock(u64 lock)
-{
-	u64 page;
+#define VMEMMAP_UNTYPED	(1ULL << 40)	/* of 64 TiB: the kernel itself is not far behind it */
 
-	if (!bpf_core_field_exists(((struct page___lock *)0)->ptl)) {
-		page = lock - ptdesc_ptl;
-		if (page & (PAGE_STRUCT - 1))
-			return false;
-		return type_of_table ? page_type(page) == type_of_table :
-		       vmemmap_known() && lock - vmemmap_base < VMEMMAP_SPAN;
-	}
-	page = lock - OFFSET(page___lock, ptl);
-	return !(page & (PAGE_STRUCT - 1)) && vmemmap_known() &&
-	       lock - vmemmap_base < VMEMMAP_SPAN && lock < vmemmap_base + (1ULL << 40);
+/* Is it a page table's? Before 6.12 any page may be. */
+static __always_inline bool is_table(u64 page)
+{
+	if (page & (PAGE_STRUCT - 1))
+		return false;
+	return type_of_table ? page_type(page) == type_of_table :
+	       vmemmap_known() && page - vmemmap_base < VMEMMAP_UNTYPED;
+}
+
+/* Split locks of page tables lie in the struct page of the table; 0: it is none. */
+static __always_inline u64 table_of(u64 lock)
+{
+	return is_table(lock - table_lock) ? lock - table_lock : 0;
+}
+
+/*
+ * With huge pages a table of PMDs holds the tables that were left with it for when
+ * they are split: NULL or the first one (pagetable_pmd_ctor(), 6.1 to 7.3). In the same
+ * word other tables have what list_del() left there when the page was taken from a free
+ * list, or once they were left themselves, a list_head, which is within a struct page:
+ * neither is one's address. Kernels without huge pages do not set it.
+ */
+static __always_inline bool is_pmd_table(u64 page)
+{
+	u64 left = word_at(page + table_left);
+
+	return !left || is_table(left);
 }
 
 static __always_inline u64 page_head(u64 page)
@@ -336,13 +350,26 @@ static __noinline u32 class_of_rwsem(u64 sem)
 	return is_vma_lock(sem) ? CLASS_VMA_LOCK : CLASS_OTHER;
 }
 
+static __noinline bool is_memcg_lock(u64 lock)
+{
+	u32 i;
+
+	for (i = 0; i < MEMCG_LOCKS; i++)
+		if (memcg_locks[i] && memcg_locks[i] == lock)
+			return true;
+	for (i = 0; i < MEMCG_MEMBERS; i++)
+		if (memcg_members[i] && word_at(lock - memcg_members[i]) == memcg_subsys)
+			return true;
+	return false;
+}
+
 static __noinline u32 class_of_spinlock(u64 lock)
 {
 	u64 lru = lock - OFFSET(lruvec, lru_lock), zone = lock - OFFSET(zone, lock);
-	u32 i;
+	u64 table = table_of(lock);
 
-	if (is_table_lock(lock))
-		return CLASS_PAGE_TABLE;
+	if (table)
+		return is_pmd_table(table) ? CLASS_PAGE_TABLE_PMD : CLASS_PAGE_TABLE;
 	if (is_mapping(lock - OFFSET(address_space___lock, i_pages.xa_lock)))
 		return CLASS_I_PAGES;
 	if (is_lruvec(lru))
@@ -351,10 +378,7 @@ static __noinline u32 class_of_spinlock(u64 lock)
 		return CLASS_ZONE;
 	if (is_inode(lock - OFFSET(inode___lock, i_lock)))
 		return CLASS_INODE;
-	for (i = 0; i < MEMCG_LOCKS; i++)
-		if (memcg_locks[i] && memcg_locks[i] == lock)
-			return CLASS_MEMCG;
-	return CLASS_OTHER;
+	return is_memcg_lock(lock) ? CLASS_MEMCG : CLASS_OTHER;
 }
 
 /* The class, and whose address space it is of where that says something. */
@@ -362,7 +386,6 @@ static __always_inline struct lock_id lock_identify(u64 lock, u32 mode)
 {
 	struct lock_id id = { .class = CLASS_OTHER, .mode = mode, .space = SPACE_NONE };
 	u64 mm = (u64)bpf_get_current_task_btf()->mm, sem = lock;
-	u32 i;
 
 	/* Who waits for a rwsem may first have to wait for the lock of its queue. */
 	if (mode == MODE_SPIN)
@@ -379,9 +402,8 @@ static __always_inline struct lock_id lock_identify(u64 lock, u32 mode)
 	if (!read_memory)
 		return id;
 	if (mode == MODE_MUTEX) {
-		for (i = 0; i < MEMCG_LOCKS; i++)
-			if (memcg_locks[i] && memcg_locks[i] == lock)
-				id.class = CLASS_MEMCG;
+		if (is_memcg_lock(lock))
+			id.class = CLASS_MEMCG;
 	} else if (mode == MODE_SPIN) {
 		id.class = class_of_spinlock(lock);
 		if (id.class == CLASS_OTHER)

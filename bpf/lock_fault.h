@@ -96,6 +96,7 @@ static __always_inline u8 part_of(u32 class)
 	case CLASS_VMA_LOCK:
 		return PART_VMA_LOCK;
 	case CLASS_PAGE_TABLE:
+	case CLASS_PAGE_TABLE_PMD:
 		return PART_PAGE_TABLE;
 	case CLASS_I_PAGES:
 		return PART_I_PAGES;

@@ -42,6 +42,7 @@ enum zap_rss {
 };
 
 #define MEMCG_LOCKS	4	/* static locks of memory cgroups */
+#define MEMCG_MEMBERS	6	/* locks of each of them */
 #define LOCK_ROWS	1024	/* power of two */
 #define LOCK_ROW_REST	(LOCK_ROWS - 1)
 #define ROW_NONE	0xffffffffU

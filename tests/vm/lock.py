@@ -3,9 +3,9 @@
 # time-limit: 1800
 """mmscope lock names what threads collide on, and counts as often as the kernel says it did.
 
-All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, which ends with
-those of lib/lock_rows_guest.py: rows, intervals, lockdown). KERNEL...: others
-than the two of each generation of locks, as tests/long/lock.sh has them.
+All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, then
+lib/lock_classes_guest.py: each class; lib/lock_rows_guest.py: rows, intervals, lockdown).
+KERNEL...: others than the two of each generation of locks, as tests/long/lock.sh has them.
 """
 import sys
 
@@ -15,11 +15,13 @@ import tap
 
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
-for program in ("lock", "waits"):
+for program in ("lock", "lock_classes", "waits"):
     guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
-          f"{TMP}/waits:/usr/bin/waits",
-          *(f"{LIB}/{name}.py:/root/{name}.py" for name in ("lock_report", "lock_rows_guest"))]
+          f"{TMP}/waits:/usr/bin/waits", f"{TMP}/lock_classes:/usr/bin/lock_classes",
+          *(f"{LIB}/{name}.py:/root/{name}.py"
+            for name in ("lock_classes_guest", "lock_report", "lock_rows_guest"))]
 for kernel in kernels:
-    guest.run(kernel, "lock_guest", (kernel,), copies, ("--cpus", "4"))
+    guest.run(kernel, "lock_guest", (kernel,), copies,
+              ("--cpus", "4", "--append", "secretmem.enable=1"))
 tap.finish()

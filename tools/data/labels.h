@@ -70,6 +70,7 @@
 	X(MMAP_LOCK,		"mmap_lock")		\
 	X(VMA_LOCK,		"vma_lock")		\
 	X(PAGE_TABLE,		"page_table")		\
+	X(PAGE_TABLE_PMD,	"page_table_pmd")	\
 	X(I_PAGES,		"i_pages")		\
 	X(FOLIO,		"folio")		\
 	X(I_MMAP_RWSEM,		"i_mmap_rwsem")		\

@@ -27,13 +27,16 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 	ro->fault_parts = plan_has(&plan->opts, DOMAIN_FAULT);
 	ro->lock_slow_rwsem = plan->event[EVENT_READ_WAIT].mech != MECH_NONE &&
 			      plan->event[EVENT_WRITE_WAIT].mech != MECH_NONE;
-	ro->ptdesc_ptl = plan->ptdesc_ptl;
+	ro->table_lock = plan->table_lock;
+	ro->table_left = plan->table_left;
 	ro->type_of_table = plan->type_of_table;
 	ro->type_of_slab = plan->type_of_slab;
 	ro->vmemmap_at = plan->vmemmap_at;
 	ro->page_offset_at = plan->page_offset_at;
 	ro->folio_wait_at = plan->folio_wait_at;
+	ro->memcg_subsys = plan->memcg_subsys;
 	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
+	memcpy((void *)ro->memcg_members, plan->memcg_members, sizeof(plan->memcg_members));
 	ro->lock_by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_MAX;
 	ro->lock_within = plan->opts.in;
 	ro->lock_stacks = opts->stacks;

@@ -51,11 +51,23 @@ _Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compar
 /* Variables that tell where pages are described and where they are mapped. */
 #define VMEMMAP		"vmemmap_base"
 #define PAGE_OFFSET	"page_offset_base"
+#define MEMCG		"memory_cgrp_subsys"
 /* Where a task sleeps that waits for a folio. */
 #define FOLIO_WAIT	"folio_wait_bit_common"
 
-static const char *const memcg_table[MEMCG_LOCKS] = {
-	"objcg_lock", "memcg_oom_lock", "memcg_max_mutex", "percpu_charge_mutex",
+/* The last one is part of MEMCG. What is only ever tried, as percpu_charge_mutex, is not here. */
+static const char *const memcg_table[MEMCG_LOCKS - 1] = {
+	"objcg_lock", "memcg_oom_lock", "memcg_max_mutex",
+};
+
+/*
+ * Some are of version 1 only (since 6.11 it may be left out, as Debian does), move_lock
+ * before 6.15, events_lock before 7.3; peaks_lock since 6.12.
+ */
+static const char *const memcg_member[MEMCG_MEMBERS] = {
+	"mem_cgroup.peaks_lock", "mem_cgroup.vmpressure.sr_lock",
+	"mem_cgroup.vmpressure.events_lock", "mem_cgroup.thresholds_lock",
+	"mem_cgroup.event_list_lock", "mem_cgroup.move_lock",
 };
 
 #define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 3)
@@ -136,25 +148,36 @@ static int btf_member_type(const struct btf *btf, int id, const char *member, in
 	return 0;
 }
 
-/* Has the kernel "struct.member[.member...]" or "function()"? "" asks for nothing. */
-static bool kernel_has(const struct planner *p, const char *what)
+/* Has the kernel "struct.member[.member...]"? *offset: where; 0 if it has not. */
+static bool find_member(const struct planner *p, const char *what, uint32_t *offset)
 {
-	int len = strcspn(what, ".("), id;
-	uint32_t offset;
+	int len = strcspn(what, "."), id;
 	char name[64];
 
-	if (!*what)
-		return true;
+	*offset = 0;
 	snprintf(name, sizeof(name), "%.*s", len, what);
-	if (what[len] == '(')
-		return names_find(p->names, name, BTF_KIND_FUNC) > 0;
 	id = names_find(p->names, name, BTF_KIND_STRUCT);
 	while (id > 0 && what[len]) {
 		what += len + 1;
 		len = strcspn(what, ".");
-		id = btf_member_type(p->btf, id, what, len, &offset);
+		id = btf_member_type(p->btf, id, what, len, offset);
 	}
+	if (id <= 0)
+		*offset = 0;
 	return id > 0;
+}
+
+/* Has the kernel "struct.member[.member...]" or "function()"? "" asks for nothing. */
+static bool kernel_has(const struct planner *p, const char *what)
+{
+	int len = strcspn(what, "(");
+	uint32_t offset;
+	char name[64];
+
+	if (!what[len])
+		return !*what || find_member(p, what, &offset);
+	snprintf(name, sizeof(name), "%.*s", len, what);
+	return names_find(p->names, name, BTF_KIND_FUNC) > 0;
 }
 
 /*
@@ -393,8 +416,9 @@ static void collect_symbols(struct planner *p)
 		p->sym[p->syms++].name = ops_table[i].symbol;
 	if (!plan_has(p->opts, DOMAIN_LOCK))
 		return;
-	for (i = 0; i < MEMCG_LOCKS; i++)
+	for (i = 0; i < MEMCG_LOCKS - 1; i++)
 		p->sym[p->syms++].name = memcg_table[i];
+	p->sym[p->syms++].name = MEMCG;
 	p->sym[p->syms++].name = VMEMMAP;
 	p->sym[p->syms++].name = PAGE_OFFSET;
 	p->sym[p->syms++].name = FOLIO_WAIT;
@@ -417,22 +441,44 @@ static uint32_t value_of(const struct planner *p, const char *type, const char *
 	return 0;
 }
 
-static void known_variables(struct planner *p)
+/* Locks of memory cgroups: static ones, and members of what points at their subsystem. */
+static void known_memcg_locks(struct planner *p)
 {
+	uint64_t subsys = address_of(p, MEMCG);
+	uint32_t ss, at;
 	size_t i;
 
+	for (i = 0; i < MEMCG_LOCKS - 1; i++)
+		p->plan->memcg_locks[i] = address_of(p, memcg_table[i]);
+	if (!subsys)
+		return;
+	p->plan->memcg_subsys = subsys;
+	/* Of the statistics, which had a lock of all subsystems before 6.16. */
+	if (find_member(p, "cgroup_subsys.rstat_ss_lock", &at))
+		p->plan->memcg_locks[i] = subsys + at;
+	if (!find_member(p, "mem_cgroup.css.ss", &ss))
+		return;
+	for (i = 0; i < MEMCG_MEMBERS; i++)
+		if (find_member(p, memcg_member[i], &at))
+			p->plan->memcg_members[i] = at - ss;
+}
+
+static void known_variables(struct planner *p)
+{
 	p->plan->uffd_vma_third = !names_find(p->names, "uffd_flags_t", BTF_KIND_TYPEDEF);
 	if (!plan_has(p->opts, DOMAIN_LOCK))
 		return;
-	btf_member_type(p->btf, names_find(p->names, "ptdesc", BTF_KIND_STRUCT), "ptl", 3,
-			&p->plan->ptdesc_ptl);
+	/* Before 6.6 page tables had no struct of their own. */
+	if (!find_member(p, "ptdesc.ptl", &p->plan->table_lock))
+		find_member(p, "page.ptl", &p->plan->table_lock);
+	if (!find_member(p, "ptdesc.pmd_huge_pte", &p->plan->table_left))
+		find_member(p, "page.pmd_huge_pte", &p->plan->table_left);
 	p->plan->type_of_table = value_of(p, "pagetype", "PGTY_table");
 	p->plan->type_of_slab = value_of(p, "pagetype", "PGTY_slab");
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);
-	for (i = 0; i < MEMCG_LOCKS; i++)
-		p->plan->memcg_locks[i] = address_of(p, memcg_table[i]);
+	known_memcg_locks(p);
 }
 
 static void known_ops(struct planner *p)

@@ -55,11 +55,12 @@ struct plan {
 	uint64_t folio_wait_at;			/* of a function */
 	/* Of types that 6.1 lacks: a program that asks for one makes libbpf look into all
 	 * modules, which needs CAP_SYS_ADMIN. 0: not known. */
-	uint32_t ptdesc_ptl, type_of_table, type_of_slab;
+	uint32_t table_lock, table_left, type_of_table, type_of_slab;
 	/* Before 6.4, which brought a type for their flags, functions of userfaultfd had
 	 * an mm as their first argument. */
 	bool uffd_vma_third;
-	uint64_t memcg_locks[MEMCG_LOCKS];
+	uint64_t memcg_locks[MEMCG_LOCKS], memcg_subsys;
+	uint32_t memcg_members[MEMCG_MEMBERS];
 };
 
 bool plan_has(const struct plan_options *opts, enum metric_domain domain);

@@ -5,57 +5,19 @@ import re
 import subprocess
 import sys
 
+import lock_classes_guest
 import lock_rows_guest
-from lock_report import by_class, counts, number, samples, sums, times
+from lock_report import REPORT, by_class, counts, lock, number, rows, samples, sums, times
 from robust_lib import note, result, strict
 
 KERNEL = sys.argv[1]
-REPORT = "/tmp/lock.json"
-CLASSES = ("mmap_lock", "vma_lock", "page_table", "i_pages", "folio", "i_mmap_rwsem", "lru")
 THREADS = 4
-SECONDS = "1"
 HAS_VMA_LOCK = KERNEL != "6.1"
-TRIES = 3       # one preempted CPU that holds another lock outweighs thousands of waits
 # Of 6 threads that fight for one page table, and for how long until there are so many: a
 # busy machine takes longer.
 PAGE_TABLE_WAITS = 2000
 PAGE_TABLE_SECONDS = ("4", "20")
 ROUNDS = 100
-
-
-def lock(*command, options=()):
-    """The run that `mmscope lock` reports of the command; raises what it says if it fails."""
-    p = subprocess.run(["mmscope", "lock", *options, "--json", "-o", REPORT, "--", *command],
-                       stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
-    if p.returncode:
-        raise ValueError(f"status {p.returncode}: {p.stderr.decode()}")
-    with open(REPORT, "rb") as f:
-        return strict(f.read())["runs"][0]
-
-
-def top(name):
-    """Is it what is waited for the longest, in one of a few tries? The sums hold in each."""
-    for _ in range(TRIES):
-        run = lock("mmscope", "bench", "contend", name, "--threads", str(THREADS),
-                   "--seconds", SECONDS)
-        spent = by_class({k: ns for k, (_, ns) in times(run).items()})
-        wrong = sums(run, THREADS + 1)
-        note(f"{name}: {by_class(counts(run)).get(name, 0)} waits, "
-             f"{spent.get(name, 0) / 1e6:.0f} of {sum(spent.values()) / 1e6:.0f} ms")
-        if wrong or max(spent, key=spent.get, default="") == name:
-            return wrong
-    return [f"the top entry is another: {spent} ns, {by_class(counts(run))} waits"]
-
-
-def classes():
-    for name in CLASSES:
-        if name == "vma_lock" and not HAS_VMA_LOCK:
-            continue
-        try:
-            wrong = top(name)
-        except (ValueError, KeyError) as e:
-            wrong = [str(e)]
-        result(f"{name}: the top entry of who contends for it", "\n".join(wrong))
 
 
 def page_table():
@@ -132,12 +94,6 @@ def mutex():
         sums(run, 3) + ([] if waits else [f"none: {counts(run)}"])))
     with open("/proc/sys/vm/nr_hugepages", "w") as f:
         f.write("0")
-
-
-def rows(run, label, name="lock_contended"):
-    """{text of an open label: waits}"""
-    return {m["labels"][label]: m["value"] for m in samples(run, name)
-            if label in m.get("labels", {}) and "value" in m}
 
 
 STACKS = 4095       # that have a row of their own
@@ -296,10 +252,11 @@ def oracle():
         f.write("0")
 
 
-for case in (classes, page_table, known, writers_and_readers, parts, mutex, killed, oracle,
+for case in (page_table, known, writers_and_readers, parts, mutex, killed, oracle,
              stacks, holder, within, folded):
     try:
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
         result(case.__name__, repr(e))
+lock_classes_guest.main(KERNEL)
 lock_rows_guest.main()

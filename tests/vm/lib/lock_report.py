@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a run of mmscope lock holds."""
+"""A run of mmscope lock, and what it holds."""
 import os
+import subprocess
 
+from robust_lib import strict
+
+REPORT = "/tmp/lock.json"
 # 6.1 inlines it: there is no function to probe.
 NOT_HERE = ("page-table lock",) if os.uname().release.startswith("6.1.") else ()
+
+
+def lock(*command, options=()):
+    """The run that `mmscope lock` reports of the command; raises what it says if it fails."""
+    p = subprocess.run(["mmscope", "lock", *options, "--json", "-o", REPORT, "--", *command],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+    if p.returncode:
+        raise ValueError(f"status {p.returncode}: {p.stderr.decode()}")
+    with open(REPORT, "rb") as f:
+        return strict(f.read())["runs"][0]
 
 
 def samples(run, name):
@@ -20,6 +34,12 @@ def counts(run):
     return {tuple(m["labels"][x] for x in ("class", "mode", "mm")): m["value"]
             for m in samples(run, "lock_contended")
             if "class" in m.get("labels", {}) and "value" in m}
+
+
+def rows(run, label, name="lock_contended"):
+    """{text of an open label: waits}"""
+    return {m["labels"][label]: m["value"] for m in samples(run, name)
+            if label in m.get("labels", {}) and "value" in m}
 
 
 def number(run, name):
