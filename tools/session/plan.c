@@ -61,8 +61,8 @@ static const char *const memcg_table[MEMCG_LOCKS - 1] = {
 };
 
 /*
- * Some are of version 1 only (since 6.11 it may be left out, as Debian does), move_lock
- * before 6.15, events_lock before 7.3; peaks_lock since 6.12.
+ * thresholds_lock, event_list_lock and in 6.1 move_lock are of version 1, which may be left
+ * out since 6.11; 6.12 brought peaks_lock, and 7.3 has no events_lock.
  */
 static const char *const memcg_member[MEMCG_MEMBERS] = {
 	"mem_cgroup.peaks_lock", "mem_cgroup.vmpressure.sr_lock",
@@ -117,56 +117,6 @@ static unsigned int func_params(const struct btf *btf, int func)
 	return t && btf_is_func_proto(t) ? btf_vlen(t) : 0;
 }
 
-/*
- * The type of a member, also within unnamed members; 0: there is none. *offset: the
- * bytes before it are added.
- */
-static int btf_member_type(const struct btf *btf, int id, const char *member, int len,
-			   uint32_t *offset)
-{
-	const struct btf_type *t = btf__type_by_id(btf, id);
-	const struct btf_member *m;
-	int i, type;
-
-	while (t && (btf_is_mod(t) || btf_is_typedef(t)))
-		t = btf__type_by_id(btf, t->type);
-	if (!t || !btf_is_composite(t))
-		return 0;
-	m = btf_members(t);
-	for (i = 0; i < btf_vlen(t); i++, m++) {
-		const char *name = btf__name_by_offset(btf, m->name_off);
-
-		if ((int)strlen(name) == len && !memcmp(name, member, len))
-			type = m->type;
-		else
-			type = *name ? 0 : btf_member_type(btf, m->type, member, len, offset);
-		if (!type)
-			continue;
-		*offset += btf_member_bit_offset(t, i) / 8;
-		return type;
-	}
-	return 0;
-}
-
-/* Has the kernel "struct.member[.member...]"? *offset: where; 0 if it has not. */
-static bool find_member(const struct planner *p, const char *what, uint32_t *offset)
-{
-	int len = strcspn(what, "."), id;
-	char name[64];
-
-	*offset = 0;
-	snprintf(name, sizeof(name), "%.*s", len, what);
-	id = names_find(p->names, name, BTF_KIND_STRUCT);
-	while (id > 0 && what[len]) {
-		what += len + 1;
-		len = strcspn(what, ".");
-		id = btf_member_type(p->btf, id, what, len, offset);
-	}
-	if (id <= 0)
-		*offset = 0;
-	return id > 0;
-}
-
 /* Has the kernel "struct.member[.member...]" or "function()"? "" asks for nothing. */
 static bool kernel_has(const struct planner *p, const char *what)
 {
@@ -175,7 +125,7 @@ static bool kernel_has(const struct planner *p, const char *what)
 	char name[64];
 
 	if (!what[len])
-		return !*what || find_member(p, what, &offset);
+		return !*what || names_member(p->names, what, &offset);
 	snprintf(name, sizeof(name), "%.*s", len, what);
 	return names_find(p->names, name, BTF_KIND_FUNC) > 0;
 }
@@ -429,18 +379,6 @@ static uint64_t address_of(struct planner *p, const char *name)
 	return ksym_get(p->sym, p->syms, name)->address;
 }
 
-/* The value of an enum's name; 0: not known. */
-static uint32_t value_of(const struct planner *p, const char *type, const char *name)
-{
-	int id = names_find(p->names, type, BTF_KIND_ENUM), i;
-	const struct btf_type *t = btf__type_by_id(p->btf, id);
-
-	for (i = 0; id && i < btf_vlen(t); i++)
-		if (!strcmp(btf__name_by_offset(p->btf, btf_enum(t)[i].name_off), name))
-			return btf_enum(t)[i].val;
-	return 0;
-}
-
 /* Locks of memory cgroups: static ones, and members of what points at their subsystem. */
 static void known_memcg_locks(struct planner *p)
 {
@@ -453,13 +391,13 @@ static void known_memcg_locks(struct planner *p)
 	if (!subsys)
 		return;
 	p->plan->memcg_subsys = subsys;
-	/* Of the statistics, which had a lock of all subsystems before 6.16. */
-	if (find_member(p, "cgroup_subsys.rstat_ss_lock", &at))
+	/* Of the statistics: 6.1 and 6.12 have one for all subsystems, 7.2 and 7.3 one for each. */
+	if (names_member(p->names, "cgroup_subsys.rstat_ss_lock", &at))
 		p->plan->memcg_locks[i] = subsys + at;
-	if (!find_member(p, "mem_cgroup.css.ss", &ss))
+	if (!names_member(p->names, "mem_cgroup.css.ss", &ss))
 		return;
 	for (i = 0; i < MEMCG_MEMBERS; i++)
-		if (find_member(p, memcg_member[i], &at))
+		if (names_member(p->names, memcg_member[i], &at))
 			p->plan->memcg_members[i] = at - ss;
 }
 
@@ -469,12 +407,12 @@ static void known_variables(struct planner *p)
 	if (!plan_has(p->opts, DOMAIN_LOCK))
 		return;
 	/* Before 6.6 page tables had no struct of their own. */
-	if (!find_member(p, "ptdesc.ptl", &p->plan->table_lock))
-		find_member(p, "page.ptl", &p->plan->table_lock);
-	if (!find_member(p, "ptdesc.pmd_huge_pte", &p->plan->table_left))
-		find_member(p, "page.pmd_huge_pte", &p->plan->table_left);
-	p->plan->type_of_table = value_of(p, "pagetype", "PGTY_table");
-	p->plan->type_of_slab = value_of(p, "pagetype", "PGTY_slab");
+	if (!names_member(p->names, "ptdesc.ptl", &p->plan->table_lock))
+		names_member(p->names, "page.ptl", &p->plan->table_lock);
+	if (!names_member(p->names, "ptdesc.pmd_huge_pte", &p->plan->table_left))
+		names_member(p->names, "page.pmd_huge_pte", &p->plan->table_left);
+	p->plan->type_of_table = names_value(p->names, "pagetype", "PGTY_table");
+	p->plan->type_of_slab = names_value(p->names, "pagetype", "PGTY_slab");
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);

@@ -78,7 +78,7 @@ class Stacks:
             total = found.setdefault(comm, {}).setdefault(name, [0, 0])
             total[0] += waits
             total[1] += spent.get(text, 0)
-            self.check(name, mode, [f.split("+")[0].split()[0] for f in frames if f], text, comm)
+            self.check(name, mode, [f.split(".")[0] for f in frames], text, comm)
         return found
 
     def check(self, name, mode, frames, text, comm):
