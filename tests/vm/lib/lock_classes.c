@@ -3,10 +3,11 @@
  * lock_classes NAME SECONDS: four threads or processes of this name collide on a lock that
  * no workload of mmscope has. Status 77: this kernel has not what it takes, which is told.
  *
- * zone: pages are allocated and freed, next to none of which is left to a CPU.
+ * zone: pages are allocated and freed, next to none of which is left to a CPU, while the
+ * free ones are counted.
  * anon_vma: relatives fork.
  * invalidate_lock: pages of secret memory are faulted in while its size is to be changed.
- * inode: the i_lock of a file, for how much it takes up.
+ * inode: the i_lock of a file, for a name among many that are gone, and for its size.
  * memcg: the limit of a memory cgroup; where there are none of version 1, the peak of one
  * of version 2 (6.12 and later), for many observers of it.
  * memcg_stat: the statistics of a memory cgroup are read while they change.
@@ -39,7 +40,10 @@
 #define GIB		(1UL << 30)
 #define ANCESTORS	8	/* that each have an anon_vma of their own */
 #define SECRET		(16UL << 20)
+#define NAMES		1000
+#define INODES		"/tmp/inodes"
 #define WATCHERS	512
+#define CHANGED		(256UL << 10)	/* statistics that change less are as they were */
 #define GROUPS		"/tmp/groups"
 #define GROUP		GROUPS "/lock_classes"
 
@@ -79,6 +83,23 @@ static bool put(const char *path, const char *text)
 	return !wrong;
 }
 
+static bool processes(void *(*work)(void *))
+{
+	pid_t pid[THREADS];
+	bool wrong = false;
+	int status;
+	long i;
+
+	for (i = 0; i < THREADS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(work((void *)i) != NULL);
+	}
+	for (i = 0; i < THREADS; i++)
+		wrong |= pid[i] < 0 || waitpid(pid[i], &status, 0) != pid[i] || status;
+	return !wrong;
+}
+
 /* Each gets its number; what one returns is wrong. */
 static bool threads(void *(*work)(void *))
 {
@@ -100,8 +121,16 @@ static bool threads(void *(*work)(void *))
 
 static void *pipes(void *arg)
 {
+	static char text[65536];
 	int fd[2];
 
+	/* The lock is held for each list. */
+	while (!arg && on()) {
+		fd[0] = open("/proc/pagetypeinfo", O_RDONLY);
+		while (fd[0] >= 0 && read(fd[0], text, sizeof(text)) > 0)
+			;
+		close(fd[0]);
+	}
 	while (on()) {
 		/* A page for each write. */
 		if (pipe2(fd, O_DIRECT | O_NONBLOCK))
@@ -128,10 +157,24 @@ static int zone(void)
 
 /* ---- anon_vma ---- */
 
+static void *children(void *arg)
+{
+	pid_t child;
+
+	while (on()) {
+		child = fork();
+		if (!child)
+			_exit(0);
+		if (child < 0 || waitpid(child, NULL, 0) != child)
+			return "fork";
+	}
+	return NULL;
+}
+
 static int family(void)
 {
-	pid_t pid[THREADS], child;
-	int i, status, wrong = 0;
+	pid_t child;
+	int i, status;
 
 	for (i = 0; i < ANCESTORS; i++) {
 		child = fork();
@@ -140,20 +183,7 @@ static int family(void)
 		if (child)
 			return waitpid(child, &status, 0) == child && !status ? 0 : 1;
 	}
-	for (i = 0; i < THREADS; i++) {
-		pid[i] = fork();
-		while (!pid[i] && on()) {
-			child = fork();
-			if (child <= 0)
-				_exit(child < 0);
-			waitpid(child, NULL, 0);
-		}
-		if (!pid[i])
-			_exit(0);
-	}
-	for (i = 0; i < THREADS; i++)
-		wrong |= pid[i] < 0 || waitpid(pid[i], &status, 0) != pid[i] || status;
-	return wrong;
+	return !processes(children);
 }
 
 /* ---- invalidate_lock ---- */
@@ -199,24 +229,51 @@ static int secret(void)
 
 /* ---- inode ---- */
 
-static void *sizes(void *arg)
+static union {
+	struct file_handle handle;
+	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+} name;
+
+static void *names_and_sizes(void *arg)
 {
+	int of = open(INODES, O_RDONLY | O_DIRECTORY), fd;
 	loff_t size;
 
-	while (on())
+	while (on()) {
 		if (ioctl(file, FIOQSIZE, &size))
 			return "FIOQSIZE";
+		if ((long)arg % 2)
+			continue;
+		fd = open_by_handle_at(of, &name.handle, O_RDONLY);
+		if (fd < 0)
+			return "open_by_handle_at";
+		close(fd);
+	}
+	close(of);
 	return NULL;
 }
 
 static int inode(void)
 {
-	file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
-	if (file < 0)
-		file = open("/tmp/lock_classes.file", O_CREAT | O_RDWR, 0600);
-	if (file < 0)
-		return failed("/tmp");
-	return threads(sizes) ? 0 : failed("FIOQSIZE");
+	struct rlimit many = { NAMES + 100, NAMES + 100 };
+	int i, mount_id;
+
+	name.handle.handle_bytes = MAX_HANDLE_SZ;
+	mkdir(INODES, 0700);
+	if (mount("none", INODES, "tmpfs", 0, NULL))
+		return failed(INODES);
+	file = open(INODES "/file", O_CREAT | O_RDWR, 0600);
+	if (file < 0 || setrlimit(RLIMIT_NOFILE, &many) ||
+	    name_to_handle_at(AT_FDCWD, INODES "/file", &name.handle, &mount_id, 0))
+		return failed("name_to_handle_at");
+	/* Who looks for a name, with the lock held, finds these first. */
+	for (i = 0; i < NAMES; i++)
+		if (link(INODES "/file", INODES "/gone") || open(INODES "/gone", O_RDONLY) < 0 ||
+		    unlink(INODES "/gone"))
+			return failed("link");
+	if (!threads(names_and_sizes))
+		return failed("open_by_handle_at");
+	return umount2(INODES, MNT_DETACH) ? failed(INODES) : 0;
 }
 
 /* ---- memory cgroups ---- */
@@ -226,9 +283,15 @@ static const char *knob;	/* that is written */
 /* A group of its own of version 2, or if told of version 1. */
 static bool group(bool old)
 {
+	int i;
+
 	mkdir(GROUPS, 0700);
-	if (mount("none", GROUPS, old ? "cgroup" : "cgroup2", 0, old ? "memory" : NULL))
-		return false;
+	/* What was there before goes away in its own time. */
+	for (i = 0; mount("none", GROUPS, old ? "cgroup" : "cgroup2", 0, old ? "memory" : NULL); i++) {
+		if (errno != EBUSY || i == 100)
+			return false;
+		usleep(100000);
+	}
 	if (!old)
 		put(GROUPS "/cgroup.subtree_control", "+memory");
 	return !mkdir(GROUP, 0700) || errno == EEXIST;
@@ -280,15 +343,15 @@ static int memcg(void)
 
 static void *statistics(void *arg)
 {
-	static char text[THREADS][65536];
+	static char text[65536];
 	int fd = open(GROUP "/memory.stat", O_RDONLY);
 	char *p;
 
 	while (on()) {
-		p = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
+		p = mmap(NULL, CHANGED, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-		if (p == MAP_FAILED || munmap(p, HUGE) ||
-		    pread(fd, text[(long)arg], sizeof(text[0]), 0) <= 0)
+		if (p == MAP_FAILED || munmap(p, CHANGED) ||
+		    pread(fd, text, sizeof(text), 0) <= 0)
 			return "memory.stat";
 	}
 	close(fd);
@@ -305,7 +368,7 @@ static int memcg_stat(void)
 		return failed("cgroup2");
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		return failed("PR_SET_THP_DISABLE");
-	done = threads(statistics);
+	done = processes(statistics);
 	if (!done)
 		failed("memory.stat");
 	ungroup();

@@ -7,6 +7,7 @@ and the functions between say which lock it was.
 """
 import os
 import re
+import sys
 
 from lock_report import lock, rows, samples, sums
 from robust_lib import note, result, skip
@@ -24,46 +25,42 @@ SECONDS = (1, 1, 4, 10)
 BIN = "/tmp/classes"
 
 # What is between a function and the lock that it takes.
-PRIMITIVE = re.compile(r"(native_|__pv_)?queued_spin_lock_slowpath|_?_?_raw_spin_(try)?lock\w*|"
-                       r"rwsem_(down|optimistic)\w*|(__)?down_(read|write)\w*|__?mutex_lock\w*|"
-                       r"mutex_lock\w*|__?pte_offset_map_lock|lock_anon_vma_root|.*_irqsave|"
-                       r"__rwsem\w*|rwbase\w*")
-# class: functions that take its lock, of all kernels of the matrix. One is on each stack.
+PRIMITIVE = re.compile(r"(native_|__pv_)?queued_spin_lock_slowpath|_raw_spin_lock\w*|"
+                       r"rwsem_down_\w*|(__)?down_(read|write)\w*|(__)?mutex_lock\w*|"
+                       r"(__)?pte_offset_map_lock")
+# workload: functions of all kernels of the matrix that take its lock: one is on each stack.
 TAKERS = {
-    "zone": r"rmqueue\w*|__rmqueue\w*|free_pcppages_bulk|free_one_page|get_page_from_freelist|"
-            r"__?free_(unref_)?(page|folio)\w*|drain_\w*",
-    "anon_vma": r"anon_vma_(clone|fork)|unlink_anon_vmas|__?anon_vma_prepare|rmap_walk_anon|"
-                r"folio_lock_anon_vma_read",
-    "invalidate_lock": r"secretmem_(fault|setattr)|filemap_invalidate_\w*",
-    "inode": r"inode_get_bytes",
-    "memcg": r"peak_write|memory_peak_write|mem_cgroup_resize_max|mem_cgroup_write|"
-             r"(mem_cgroup_|css_)\w*flush\w*|__css_rstat_lock|__css_rstat_flush",
-    "page_table_pmd": r"madvise_free_huge_pmd|zap_huge_pmd|__split_huge_pmd|change_huge_pmd|"
-                      r"(__)?do_huge_(pmd|zero)\w*|map_anon_folio_pmd\w*|__pmd_trans_huge_lock|"
-                      r"__pte_alloc|pmd_install|set_pmd_migration_entry|page_vma_mapped_walk|"
-                      r"try_to_free_pte|huge_pmd_set_accessed|follow_pmd_mask\w*|"
-                      r"deferred_split\w*|move_huge_pmd|copy_huge_pmd|zap_pmd_range",
+    "zone": r"(__)?rmqueue\w*|free_pcppages_bulk|get_page_from_freelist|(__)?free_\w*|"
+            r"pagetypeinfo\w*|walk_zones_in_node|drain_\w*",
+    "anon_vma": r"anon_vma_(clone|fork)|unlink_anon_vmas|(__)?anon_vma_prepare",
+    "invalidate_lock": r"secretmem_(fault|setattr)",
+    "inode": r"inode_get_bytes|d_find_alias|find_inode\w*|ilookup5\w*|iput",
+    "memcg": r"peak_write|mem_cgroup_(resize_max|write)",
+    "memcg_stat": r"css_rstat_flush",
+    "page_table_pmd": r"madvise_free_huge_pmd",
+    # ... of whole page tables, where what takes it may be part of the function of all faults
+    "huge": r"(__)?do_huge_pmd_\w*|__split_huge_pmd|zap_huge_pmd|__pte_alloc|pmd_install|"
+            r"finish_fault|__handle_mm_fault",
 }
-# class: the lock that these wait for by themselves is no other one.
+# class: of these, the lock that they wait for by themselves is no other one.
 TELLTALES = {
-    "zone": r"rmqueue_bulk|free_pcppages_bulk",
+    "zone": r"rmqueue_bulk|__rmqueue_pcplist|free_pcppages_bulk",
     "anon_vma": r"anon_vma_clone|unlink_anon_vmas",
     "invalidate_lock": r"secretmem_(fault|setattr)",
-    "inode": r"inode_get_bytes",
-    "memcg": r"peak_write|memory_peak_write|mem_cgroup_resize_max|mem_cgroup_write|"
-             r"css_rstat_flush|__css_rstat_lock",
+    "inode": r"inode_get_bytes|d_find_alias",
+    "memcg": r"peak_write|mem_cgroup_resize_max",
     "page_table_pmd": r"madvise_free_huge_pmd|zap_huge_pmd|__split_huge_pmd|"
-                      r"(__)?do_huge_pmd_anonymous_page|__pmd_trans_huge_lock",
+                      r"do_huge_pmd_anonymous_page|__pmd_trans_huge_lock",
 }
 
 
 class Stacks:
-    """Those of all runs: which class each workload waited for, and what is wrong with them."""
+    """Those of all runs, and what is wrong with them."""
 
     def __init__(self):
-        self.seen = {}      # (class, mode): stacks
-        self.told = {}      # class: stacks that end in a telltale function
-        self.wrong = {}     # class: stacks
+        self.told = {name: 0 for name in TELLTALES}     # stacks that end in such a function
+        self.mine = {name: 0 for name in TAKERS}
+        self.wrong = []
 
     def add(self, run):
         """{workload: {class: [waits, ns]}}"""
@@ -78,22 +75,26 @@ class Stacks:
             total = found.setdefault(comm, {}).setdefault(name, [0, 0])
             total[0] += waits
             total[1] += spent.get(text, 0)
-            self.check(name, mode, [f.split(".")[0] for f in frames], text, comm)
+            # A rwsem of the inode's own is another matter.
+            if comm in TAKERS and name == SEEN.get(comm, comm) and (name, mode) not in \
+               (("inode", "read"), ("inode", "write")):
+                self.takes(comm, [f.split(".")[0] for f in frames], text)
+            self.tells(name, [f.split(".")[0] for f in frames], text)
         return found
 
-    def check(self, name, mode, frames, text, comm):
-        self.seen[name, mode] = self.seen.get((name, mode), 0) + 1
-        if name in TAKERS and not any(re.fullmatch(TAKERS[name], f) for f in frames) and \
-           (name != "inode" or (comm == "inode" and mode == "spin")):
-            self.wrong.setdefault(name, []).append(text)
+    def takes(self, comm, frames, text):
+        self.mine[comm] += 1
+        if not any(re.fullmatch(TAKERS[comm], f) for f in frames):
+            self.wrong.append(f"no function that takes it: {text}")
+
+    def tells(self, name, frames, text):
         while frames and PRIMITIVE.fullmatch(frames[-1]):
             frames.pop()
-        last = frames[-1] if frames else ""
         for other, telltale in TELLTALES.items():
-            if re.fullmatch(telltale, last):
-                self.told[other] = self.told.get(other, 0) + 1
+            if frames and re.fullmatch(telltale, frames[-1]):
+                self.told[other] += 1
                 if other != name:
-                    self.wrong.setdefault(other, []).append(text)
+                    self.wrong.append(f"a function that takes {other}: {text}")
 
 
 def command(names, seconds):
@@ -127,7 +128,8 @@ def classes(kernel):
     stacks, wrong, last = Stacks(), [], {}
     for seconds in SECONDS:
         run = lock(*command(waiting, seconds), options=("--stacks=4096",))
-        wrong += sums(run, THREADS + 1)
+        wrong += sums(run, THREADS + 1 + sum(p.get("misses") or 0
+                                             for p in run["trust"]["probes"]))
         found = stacks.add(run)
         failed = failures()
         for name in tuple(waiting):
@@ -153,13 +155,9 @@ def classes(kernel):
         result(f"{name}: waited for" if name in SEEN else
                f"{name}: the top entry of who contends for it", f"not in {SECONDS} s: {last[name]}")
     result("classes: what holds in each report", "\n".join(wrong))
-    for name in TAKERS:
-        problem = stacks.wrong.get(name, [])[:5]
-        if not problem and not stacks.told.get(name):
-            problem = ["no stack ends in " + TELLTALES[name]]
-        note(f"{name}: {sum(n for (c, _), n in stacks.seen.items() if c == name)} stacks, "
-             f"{stacks.told.get(name, 0)} by functions that take no other lock")
-        result(f"{name}: by its stacks, and no other lock's", "\n".join(problem))
+    note(f"stacks of workloads {stacks.mine}, by functions that take no other lock {stacks.told}")
+    result("classes: by their stacks, and no other lock's", "\n".join(
+        stacks.wrong[:10] + [f"no stack tells {name}" for name, n in stacks.told.items() if not n]))
 
 
 def main(kernel):
@@ -167,3 +165,7 @@ def main(kernel):
         classes(kernel)
     except (ValueError, KeyError, OSError) as e:
         result("classes", repr(e))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
