@@ -283,11 +283,12 @@ static const char *knob;	/* that is written */
 /* A group of its own of version 2, or if told of version 1. */
 static bool group(bool old)
 {
+	const char *type = old ? "cgroup" : "cgroup2";
 	int i;
 
 	mkdir(GROUPS, 0700);
 	/* What was there before goes away in its own time. */
-	for (i = 0; mount("none", GROUPS, old ? "cgroup" : "cgroup2", 0, old ? "memory" : NULL); i++) {
+	for (i = 0; mount("none", GROUPS, type, 0, old ? "memory" : NULL); i++) {
 		if (errno != EBUSY || i == 100)
 			return false;
 		usleep(100000);
