@@ -62,6 +62,7 @@ struct task_struct {
 	u64 start_time;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
+	u64 self_exec_id;	/* so often it has become another program; 64 bits since 5.7 */
 	struct task_rss_stat rss_stat;
 	struct bpf_local_storage *bpf_storage;	/* since 5.11 */
 };

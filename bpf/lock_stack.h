@@ -10,14 +10,14 @@
  * the reader makes one of both.
  */
 
-const volatile bool lock_stacks;	/* they are asked for */
+const volatile bool lock_stacks, lock_user_stacks;	/* they are asked for */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct lock_stack);
-} stacks SEC(".maps");
+} stacks SEC(".maps"), user_stacks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -70,17 +70,20 @@ __noinline int trace_same(const struct lock_trace *a, const struct lock_trace *b
 	return 1;
 }
 
-static __always_inline bool trace_take(void *ctx, u32 packed, struct lock_trace *t)
+static __always_inline bool trace_take(void *ctx, u32 packed, u32 user, struct lock_trace *t)
 {
 	t->class = packed;
 	t->mode = packed >> 8;
+	t->pad[0] = t->pad[1] = 0;
+	t->user = user;
 	__builtin_memset(t->comm, 0, sizeof(t->comm));	/* before 6.2 the helper does not */
 	bpf_get_current_comm(t->comm, sizeof(t->comm));
 	/* What is behind the last frame is cleared. */
 	return bpf_get_stack(ctx, t->frame, sizeof(t->frame), 0) > 0;
 }
 
-static __always_inline u32 trace_row(const struct lock_trace *trace)
+/* The row of a trace in one of the maps of them, claimed if it is its first. */
+static __always_inline u32 trace_row(void *map, const struct lock_trace *trace)
 {
 	u64 key = trace_key(trace), old;
 	struct lock_stack *row;
@@ -91,7 +94,7 @@ static __always_inline u32 trace_row(const struct lock_trace *trace)
 		at = (at + i) & (LOCK_STACKS - 1);
 		if (at == LOCK_STACK_REST)
 			continue;
-		row = bpf_map_lookup_elem(&stacks, &at);
+		row = bpf_map_lookup_elem(map, &at);
 		if (!row)
 			break;
 		old = row->key;
@@ -99,7 +102,7 @@ static __always_inline u32 trace_row(const struct lock_trace *trace)
 			old = __sync_val_compare_and_swap(&row->key, 0, key);
 			if (!old) {
 				row->trace = *trace;
-				__sync_fetch_and_add(&row->ready, 1);
+				__sync_fetch_and_add(&row->ready, bpf_ktime_get_ns());
 				return at;
 			}
 		}
@@ -109,10 +112,32 @@ static __always_inline u32 trace_row(const struct lock_trace *trace)
 	return LOCK_STACK_REST;
 }
 
+/*
+ * The row of what the task does in user space, + 1; 0: it has none, or nobody asked. Frames
+ * are found by frame pointers and memory that is not there is not waited for
+ * (perf_callchain_user()), so that it does as well where a spinlock is waited for.
+ */
+static __noinline u32 user_find(void *ctx, struct lock_trace *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct by_key process;
+	u32 pid;
+
+	if (!lock_user_stacks || bpf_get_stack(ctx, t->frame, sizeof(t->frame),
+					       BPF_F_USER_STACK) <= 0)
+		return 0;
+	process_key(&process, &pid);
+	t->pid = pid;
+	t->exec = task->self_exec_id;
+	t->started = process.word[1];
+	t->zero = 0;
+	return trace_row(&user_stacks, t) + 1;
+}
+
 static __noinline u32 stack_find(void *ctx, u32 packed)
 {
 	struct stack_room *room;
-	u32 i, at, found = LOCK_STACK_REST;
+	u32 i, at, user = 0, found = LOCK_STACK_REST;
 
 #pragma unroll
 	for (i = 0; i < STACK_ROOMS; i++) {
@@ -122,12 +147,13 @@ static __noinline u32 stack_find(void *ctx, u32 packed)
 			break;
 		if (__sync_val_compare_and_swap(&room->taken, 0, 1))
 			continue;
-		if (trace_take(ctx, packed, &room->trace))
-			found = trace_row(&room->trace);
+		user = user_find(ctx, &room->trace);
+		if (trace_take(ctx, packed, user, &room->trace))
+			found = trace_row(&stacks, &room->trace);
 		__sync_fetch_and_and(&room->taken, 0);
 		break;
 	}
-	if (found == LOCK_STACK_REST)
+	if (found == LOCK_STACK_REST || user == LOCK_STACK_REST + 1)
 		count_trust(TRUST_BY_FULL);
 	return found;
 }

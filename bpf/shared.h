@@ -62,13 +62,26 @@ struct lock_row_counts {
 	hist_u64 begun, ended, ns;
 };
 
-/* Where a task waits: compared as a whole. Frames that it has not are 0. */
+/*
+ * Where a task waits: compared as a whole. Frames that it has not are 0, the innermost is
+ * the first. Those of user space are a row of another map, with the process that alone
+ * gives their addresses a meaning.
+ */
 #define STACK_FRAMES	48
 
 struct lock_trace {
-	unsigned char class, mode, pad[6];
-	char comm[16];
-	hist_u64 frame[STACK_FRAMES];	/* of the kernel, the innermost first */
+	union {
+		struct {	/* of the kernel */
+			unsigned char class, mode, pad[2];
+			unsigned int user;	/* 1 + the row of its part in user space; 0: none */
+			char comm[16];
+		};
+		struct {	/* of user space */
+			unsigned int pid, exec;
+			hist_u64 started, zero;	/* nanoseconds since boot, without suspend */
+		};
+	};
+	hist_u64 frame[STACK_FRAMES];
 };
 
 #define LOCK_STACKS	4096	/* power of two; the last one is of all that have none */
@@ -76,7 +89,7 @@ struct lock_trace {
 
 struct lock_stack {
 	hist_u64 key;		/* 0: not in use */
-	hist_u64 ready;		/* 0: its trace is being written */
+	hist_u64 ready;		/* when its trace was written (CLOCK_MONOTONIC); 0: it is yet to be */
 	struct lock_trace trace;
 };
 

@@ -336,6 +336,7 @@ word
 -e lock --by file -a
 -e fault --stacks -a
 -e fault --folded -a
+-e fault --user-stacks -a
 --by holder -a
 --in munmap -a
 --reconcile -a

@@ -23,9 +23,11 @@
 #define LOCK	DOMAIN_LOCK
 #define BOTH	(FAULT | LOCK)
 
+#define STACKS_SHOWN	10
+
 struct trace_options {
 	struct target_options target;
-	bool json, exact, yield, reconcile, folded;
+	bool json, exact, yield, reconcile, folded, user_stacks;
 	uint64_t stacks;
 	double duration, interval;
 	const char *format, *by, *control, *output, *list, *in;
@@ -90,8 +92,8 @@ static int check_options(const struct trace_options *o, bool dashes, char **comm
 		    "--comm NAME, or -a for the whole system");
 		return EXIT_USAGE;
 	}
-	if ((o->stacks || o->folded) && !(o->domains & LOCK)) {
-		err(o->folded ? "--folded" : "--stacks", "needs locks: -e lock, or fault,lock");
+	if ((o->stacks || o->folded || o->user_stacks) && !(o->domains & LOCK)) {
+		err(o->folded ? "--folded" : o->stacks ? "--stacks" : "--user-stacks", "needs locks: -e lock, or fault,lock");
 		return EXIT_USAGE;
 	}
 	if (o->folded && (o->json || o->interval)) {
@@ -127,7 +129,9 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .yield = o->yield,
 				      .by = o->by ? label_by_name(o->by) : 0,
-				      .stacks = o->folded && !o->stacks ? LOCK_STACKS : o->stacks };
+				      .stacks = o->stacks ?: o->folded ? LOCK_STACKS :
+						o->user_stacks ? STACKS_SHOWN : 0,
+				      .user_stacks = o->user_stacks };
 	struct report r = { .json = o->json, .one_line = o->interval > 0, .folded = o->folded };
 	struct observe_options oo = {
 		.command = *command ? command : NULL, .target = target,
@@ -249,7 +253,10 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
 		WITH_LOCKS("stacks", 0, OPT_COUNT, "[=N]", "the N stacks (10) that waited longest",
-			   &o.stacks, .min = 1, .max = LOCK_STACKS, .absent = 10),
+			   &o.stacks, .min = 1, .max = LOCK_STACKS,
+			   .absent = STACKS_SHOWN),
+		WITH_LOCKS("user-stacks", 0, OPT_FLAG, NULL,
+			   "stacks that go on in user space, by frame pointers", &o.user_stacks),
 		WITH_LOCKS("folded", 0, OPT_FLAG, NULL, "only stacks, for flame graphs, with ns",
 			   &o.folded),
 		{ FAULT, { "yield", 0, OPT_FLAG, NULL,

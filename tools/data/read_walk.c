@@ -121,6 +121,8 @@ static const struct field trust[] = {
 	NEED("unmatched", COUNT64, trust, unmatched),
 	NEED("map_full", COUNT64, trust, map_full),
 	NEED("events_lost", COUNT64, trust, lost),
+	F("user_frames", COUNT64, trust, user_frames),
+	F("user_frames_unnamed", COUNT64, trust, user_unnamed),
 	F("program_ps", COUNT64, trust, program_ps),
 	F("program_least", FLAG, trust, program_least),
 	{ 0 }

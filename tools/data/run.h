@@ -108,6 +108,8 @@ struct trust {
 	uint64_t unmatched;	/* exits without entry, entries without exit */
 	uint64_t map_full;	/* task state or label slot that could not be had */
 	uint64_t lost;		/* events of tasks for whose state there was no memory */
+	uint64_t user_frames;	/* of stacks of user space; 0: none were asked for */
+	uint64_t user_unnamed;	/* of them without the name of a function */
 	uint64_t program_ps;	/* what one run of a program takes, picoseconds; 0: unknown */
 	bool program_least;	/* ... at least: of tasks that are not observed */
 };

@@ -351,6 +351,10 @@ static void put_trust(struct writer *w, const struct run *run)
 	key_number(g, "unmatched", t->unmatched);
 	key_number(g, "map_full", t->map_full);
 	key_number(g, "events_lost", t->lost);
+	if (t->user_frames) {
+		key_number(g, "user_frames", t->user_frames);
+		key_number(g, "user_frames_unnamed", t->user_unnamed);
+	}
 	if (t->program_ps) {
 		key_number(g, "program_runs", cost.runs);
 		key_number(g, "program_ps", t->program_ps);

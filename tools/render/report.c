@@ -216,6 +216,8 @@ static bool merge_trust(const struct recording *rec, const struct boots *boots, 
 		sum->unmatched = sat_add(sum->unmatched, t->unmatched, &cut);
 		sum->map_full = sat_add(sum->map_full, t->map_full, &cut);
 		sum->lost = sat_add(sum->lost, t->lost, &cut);
+		sum->user_frames = sat_add(sum->user_frames, t->user_frames, &cut);
+		sum->user_unnamed = sat_add(sum->user_unnamed, t->user_unnamed, &cut);
 	}
 	return true;
 }

@@ -97,6 +97,9 @@ void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 	print_lost(mem, t, lost, lossy, known);
 	fprintf(mem, ", unmatched %" PRIu64 ", map full %" PRIu64 ", events lost %" PRIu64,
 		t->unmatched, t->map_full, t->lost);
+	if (t->user_frames)
+		fprintf(mem, ", user frames without a name %" PRIu64 " of %" PRIu64,
+			t->user_unnamed, t->user_frames);
 	if (is_emulated(m))
 		fprintf(mem, "; emulated CPU (%s): times are for screening only, counts are "
 			"exact%s", m->virt, lost || !known ? " where no run was lost" : "");

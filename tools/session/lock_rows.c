@@ -125,7 +125,7 @@ static const char *symbol_text(const struct symbols *s, uint64_t address, char *
 
 #define OTHERS	"(others)"
 
-static const char *row_text(const struct lock_rows *l, size_t i, const struct symbols *s,
+static const char *row_text(const struct lock_rows *l, size_t i, struct stack_names *names,
 			    char *text, size_t size)
 {
 	const struct lock_row *row;
@@ -133,7 +133,7 @@ static const char *row_text(const struct lock_rows *l, size_t i, const struct sy
 	if (i == l->n - 1)
 		return OTHERS;
 	if (of_stacks(l)) {
-		stack_text(&l->stack[i].trace, s, text, size);
+		stack_text(&l->stack[i].trace, names, text, size);
 		return text;
 	}
 	row = &l->row[i];
@@ -157,7 +157,7 @@ static const char *row_text(const struct lock_rows *l, size_t i, const struct sy
 		snprintf(text, size, "%.32s+%u", row->name, row->offset);
 		return text;
 	}
-	if (symbol_text(s, row->lock, text, size))
+	if (symbol_text(names->s, row->lock, text, size))
 		return text;
 	/* Where addresses are hidden nobody is told one. */
 	return "(no name)";
@@ -270,6 +270,7 @@ int lock_rows_samples(const struct lock_rows *l, struct run *run)
 	struct rank *rank = calloc(l->n, sizeof(*rank));
 	size_t i, n = 0, first = run->samples;
 	struct symbols s = { 0 };
+	struct stack_names names = { .s = &s, .images = l->maps.images };
 	char room[STACK_TEXT];
 	int ret = rank ? 0 : -1;
 	bool any = rank && !unavailable(run, METRIC_LOCK_CONTENDED);
@@ -283,10 +284,12 @@ int lock_rows_samples(const struct lock_rows *l, struct run *run)
 		symbols_read(&s, KALLSYMS);
 	for (i = 0; i < n && !ret; i++) {
 		size_t row = l->maps.most && i >= l->maps.most ? l->n - 1 : rank[i].row;
-		const char *text = run_text(run, row_text(l, row, &s, room, sizeof(room)));
+		const char *text = run_text(run, row_text(l, row, &names, room, sizeof(room)));
 
 		ret = text ? add_row(l, rank[i].row, text, first, run) : -1;
 	}
+	run->trust.user_frames += names.named + names.unnamed;
+	run->trust.user_unnamed += names.unnamed;
 	symbols_free(&s);
 	free(rank);
 	return ret;

@@ -4,6 +4,7 @@
 
 #include "bpf/shared.h"
 #include "data/run.h"
+#include "session/images.h"
 
 /* Waits for locks, row by row: of locks that have no class, stacks, or an open label. */
 struct lock_rows;
@@ -11,6 +12,7 @@ struct lock_rows;
 struct lock_rows_maps {
 	int rows, counts;
 	enum label by;		/* LABEL_LOCK, or what the rows are of instead */
+	struct images *images;	/* that name stacks of user space, or NULL */
 	unsigned int most;	/* those that took longest have rows of their own; 0: all */
 };
 

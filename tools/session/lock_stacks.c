@@ -68,7 +68,37 @@ static size_t put(char *text, size_t size, size_t len, const char *name)
 	return len;
 }
 
-void stack_text(const struct lock_trace *trace, const struct symbols *s, char *text, size_t size)
+#define NAME_MAX_SHOWN	256	/* of a function in C++, whose parameters are in it */
+
+/* What comes before the kernel's part, from the outermost frame on. */
+static size_t put_user(const struct lock_trace *trace, struct stack_names *names, char *text,
+		       size_t size, size_t len)
+{
+	char name[NAME_MAX_SHOWN];
+	struct lock_stack row;
+	size_t n = 0;
+
+	if (!trace->user || !names->images)
+		return len;
+	/* There was no room for it. */
+	if (trace->user == LOCK_STACK_REST + 1 || images_row(names->images, trace->user - 1, &row))
+		return put(text, size, len, "[lost]");
+	while (n < STACK_FRAMES && row.trace.frame[n])
+		n++;
+	if (n == STACK_FRAMES)
+		len = put(text, size, len, "[cut]");
+	while (n--) {
+		if (images_name(names->images, &row, n, name, sizeof(name)))
+			names->named++;
+		else
+			names->unnamed++;
+		len = put(text, size, len, name);
+	}
+	return len;
+}
+
+void stack_text(const struct lock_trace *trace, struct stack_names *names, char *text,
+		size_t size)
 {
 	const char *function[STACK_FRAMES];
 	size_t n = 0, taken, len;
@@ -76,9 +106,10 @@ void stack_text(const struct lock_trace *trace, const struct symbols *s, char *t
 
 	while (n < STACK_FRAMES && trace->frame[n])
 		n++;
-	taken = take_frames(trace->frame, n, s, function);
+	taken = take_frames(trace->frame, n, names->s, function);
 	snprintf(name, sizeof(name), "%.16s", trace->comm);
 	len = put(text, size, 0, name);
+	len = put_user(trace, names, text, size, len);
 	if (n == STACK_FRAMES)
 		len = put(text, size, len, "[cut]");
 	/* Where addresses are hidden none has a name. */

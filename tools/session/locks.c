@@ -16,6 +16,8 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 		bpf_map__set_autocreate(skel->maps.stack_counts, false);
 		bpf_map__set_autocreate(skel->maps.stack_rooms, false);
 	}
+	if (!opts->user_stacks)
+		bpf_map__set_autocreate(skel->maps.user_stacks, false);
 	if (!plan_has(&plan->opts, DOMAIN_LOCK)) {
 		bpf_map__set_autocreate(skel->maps.waits, false);
 		bpf_map__set_autocreate(skel->maps.spins, false);
@@ -44,6 +46,9 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 		bpf_map__set_max_entries(skel->maps.stacks, LOCK_STACKS);
 		bpf_map__set_max_entries(skel->maps.stack_counts, LOCK_STACKS);
 	}
+	ro->lock_user_stacks = opts->user_stacks;
+	if (opts->user_stacks)
+		bpf_map__set_max_entries(skel->maps.user_stacks, LOCK_STACKS);
 	bpf_map__set_max_entries(skel->maps.lock_rows, LOCK_ROWS);
 	bpf_map__set_max_entries(skel->maps.lock_counts, LOCK_ROWS);
 }

@@ -405,16 +405,17 @@ static int poll_timeout(uint64_t a, uint64_t b)
 static void loop(struct observation *o)
 {
 	while (!o->done) {
-		struct pollfd fd[5] = {
+		struct pollfd fd[6] = {
 			{ .fd = o->control.in, .events = POLLIN },
 			{ .fd = o->signals, .events = POLLIN },
 			{ .fd = o->timer, .events = POLLIN },
 			{ .fd = o->values.in, .events = POLLIN },
 			{ .fd = o->opts->target ? target_watch(o->opts->target) : -1,
 			  .events = POLLIN },
+			{ .fd = o->s ? session_fd(o->s) : -1, .events = POLLIN },
 		};
 
-		if (poll(fd, 5, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
+		if (poll(fd, 6, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
 			break;
 		if (fd[3].revents)
 			values_read(&o->values);
@@ -425,6 +426,8 @@ static void loop(struct observation *o)
 			on_signal(o);
 		if (fd[2].revents)
 			on_timer(o);
+		if (fd[5].revents && session_tend(o->s))
+			o->done = o->uncollected = true;
 		if (fd[4].revents && target_ended(o->opts->target))
 			o->done = true;
 		if (o->deadline && now_ns(CLOCK_MONOTONIC) >= o->deadline)

@@ -16,6 +16,7 @@
 #include "session/around.h"
 #include "session/calibrate.h"
 #include "session/counts.h"
+#include "session/images.h"
 #include "session/lock_rows.h"
 #include "session/locks.h"
 #include "session/mark.h"
@@ -39,6 +40,7 @@ struct session {
 	size_t progs;
 	struct counts *counts;
 	struct lock_rows *rows, *stacks;	/* NULL: not asked for */
+	struct images *images;
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
@@ -191,11 +193,17 @@ static int open_counts(struct session *s)
 		.counts = bpf_map__fd(s->skel->maps.lock_counts),
 		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_LOCK,
 	});
+	if (s->opts.user_stacks) {
+		s->images = images_open(bpf_map__fd(s->skel->maps.user_stacks));
+		if (!s->images)
+			return -1;
+	}
 	if (s->opts.stacks)
 		s->stacks = lock_rows_new(&(struct lock_rows_maps){
 			.rows = bpf_map__fd(s->skel->maps.stacks),
 			.counts = bpf_map__fd(s->skel->maps.stack_counts),
 			.by = LABEL_STACK,
+			.images = s->images,
 			.most = s->opts.stacks,
 		});
 	if (s->rows && (s->stacks || !s->opts.stacks))
@@ -381,6 +389,7 @@ void session_close(struct session *s)
 	counts_free(s->counts);
 	lock_rows_free(s->rows);
 	lock_rows_free(s->stacks);
+	images_close(s->images);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	free(s);
@@ -569,6 +578,16 @@ no_memory:
 	return -1;
 }
 
+int session_fd(const struct session *s)
+{
+	return s->images ? images_fd(s->images) : -1;
+}
+
+int session_tend(struct session *s)
+{
+	return images_tend(s->images, false);
+}
+
 int session_collect(struct session *s, struct run *run)
 {
 	uint64_t lost[EVENT_MAX] = { 0 };
@@ -582,6 +601,8 @@ int session_collect(struct session *s, struct run *run)
 	if (counts_samples(s->counts, s->plan, lost, run))
 		return -1;
 	if (s->rows && lock_rows_samples(s->rows, run))
+		return -1;
+	if (s->images && images_tend(s->images, true))
 		return -1;
 	return s->stacks ? lock_rows_samples(s->stacks, run) : 0;
 }

@@ -17,6 +17,7 @@ struct session_options {
 	bool yield;		/* as in the plan: switches fault-around off meanwhile */
 	enum label by;		/* count by it as well, if it is an open one */
 	unsigned int stacks;	/* so many of where tasks waited for locks */
+	bool user_stacks;	/* with where they were in user space */
 	/* Asked between the steps of attaching; not 0 ends session_open() early. */
 	int (*interrupted)(void);
 };
@@ -41,6 +42,13 @@ int session_adopt(struct session *s, bool on);
 
 /* Forget what was counted until now. Returns 0, or -1 after an error line. */
 int session_reset(struct session *s);
+
+/*
+ * A descriptor that is readable when session_tend() is to be called, which returns 0, or
+ * -1 after an error line; -1: it need not be.
+ */
+int session_fd(const struct session *s);
+int session_tend(struct session *s);
 
 /*
  * Add samples and trust counters to run: all that was counted since the session

@@ -24,10 +24,10 @@ UNUSED = ("__pycache__", "asyncio", "concurrent", "config-*", "ctypes", "curses"
           "lib-dynload", "lib2to3", "logging", "multiprocessing", "pydoc_data", "sqlite3",
           "test", "tkinter", "unittest", "urllib", "venv", "wsgiref", "xml", "xmlrpc", "zoneinfo")
 
-def compiled(program, *options):
-    """A static program of lib/ in TMP, or None if this machine cannot build it."""
-    path = f"{TMP}/{program}"
-    p = subprocess.run(["cc", "-static", "-O1", *options, "-o", path, f"{LIB}/{program}.c"],
+def compiled(program, *options, name=None, linked="-static"):
+    """A program of lib/ in TMP, or None if this machine cannot build it."""
+    path = f"{TMP}/{name or program}"
+    p = subprocess.run(["cc", linked, "-O1", *options, "-o", path, f"{LIB}/{program}.c"],
                        stderr=subprocess.DEVNULL if options[:1] == ("-m32",) else None, check=False)
     return None if p.returncode else path
 

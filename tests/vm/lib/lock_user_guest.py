@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""In a guest: stacks that go on in user space, of processes that have ended by then."""
+import os
+import re
+import subprocess
+
+from lock_report import counts, samples, sums
+from robust_lib import note, result, strict
+
+REPORT = "/tmp/user.json"
+# Of the same program at two places, of one that becomes another, and of a copy without
+# symbols: what each waits for.
+ROUNDS = {"first": 3, "second": 5, "before": 2, "other": 7, "bare": 4}
+KERNEL = r"(?:[^;\[\]]+;)*"
+
+
+def run_of(path):
+    with open(path, "rb") as f:
+        return strict(f.read())["runs"][0]
+
+
+def stacks(run):
+    """{stack: waits} of those for the file"""
+    return {m["labels"]["stack"]: m["value"] for m in samples(run, "lock_contended")
+            if m.get("labels", {}).get("stack", "").endswith(";[inode write]")}
+
+
+def waits(told, comm, frames):
+    """Of stacks that have these frames, from main or what called it on, and no others."""
+    form = re.compile(rf"{comm};(?:[^;]*;)*{';'.join(frames)};{KERNEL}\[inode write\]")
+    return sum(n for text, n in told.items() if form.fullmatch(text))
+
+
+def names(prefix):
+    return ["main", *(f"{prefix}_{x}" for x in "abc"), "syscall"]
+
+
+def lost_runs(run):
+    return sum(p.get("misses") or 0 for p in run["trust"]["probes"])
+
+
+def offsets(line):
+    """{function: its offset in the file}, as the program says."""
+    words = line.split()[1:]
+    return dict(zip(words[::2], map(int, words[1::2])))
+
+
+def in_function(starts, name, text):
+    """Is "[bare+0x1234]" within this function? Those that follow start behind it."""
+    m = re.fullmatch(r"\[bare\+0x([0-9a-f]+)\]", text)
+    at = int(m[1], 16) if m else -1
+    return starts[name] < at and not any(starts[name] < n < at for n in starts.values())
+
+
+def bare_waits(told, starts):
+    """Frames of the copy without symbols, by what it says of itself."""
+    total = 0
+    for text, n in told.items():
+        frames = text.split(";")
+        if frames[0] != "bare" or "syscall" not in frames:
+            continue
+        end = frames.index("syscall")
+        if all(in_function(starts, name, frame)
+               for name, frame in zip("abc", frames[end - 3:end])):
+            total += n
+    return total
+
+
+def problems(run, told, starts):
+    lost = lost_runs(run)
+    wrong = sums(run, 0)
+    found = {"lock_user": (waits(told, "lock_user", names("user")),
+                           ROUNDS["first"] + ROUNDS["second"] + ROUNDS["before"]),
+             "other": (waits(told, "other", names("other")), ROUNDS["other"]),
+             "bare": (bare_waits(told, starts), ROUNDS["bare"])}
+    for name, (n, want) in found.items():
+        if not n <= want <= n + lost:
+            wrong.append(f"{name}: {n} waits of {want}, {lost} runs lost")
+    wrong += [f"of the other program: {text}" for text in told
+              if re.search("^lock_user;.*;other_|^(?:other|bare);.*;user_", text)]
+    return wrong
+
+
+def ended():
+    command = ("lock_user {first}; lock_user {second}; lock_user {before} /usr/bin/other {other}; "
+               "bare {bare}").format(**ROUNDS)
+    p = subprocess.run(["mmscope", "lock", "--user-stacks", "--stacks=4096", "--json", "-o",
+                        REPORT, "--", "sh", "-c", command], stdin=subprocess.DEVNULL,
+                       capture_output=True, text=True, timeout=300, check=False)
+    if p.returncode or p.stderr:
+        raise ValueError(f"status {p.returncode}: {p.stderr}")
+    run = run_of(REPORT)
+    told = stacks(run)
+    wrong = problems(run, told, offsets(p.stdout.splitlines()[-1]))
+    trust = run["trust"]
+    frames, unnamed = trust["user_frames"], trust["user_frames_unnamed"]
+    brackets = sum(text.count(";[bare+") for text in told)
+    if not brackets <= unnamed < frames:
+        wrong.append(f"{unnamed} of {frames} frames unnamed, {brackets} of bare")
+    if wrong:
+        wrong.append(f"stacks {told}")
+    note(f"user space: {sum(told.values())} waits, {len(told)} stacks, {unnamed} of {frames} "
+         "frames without a name")
+    result("stacks of user space of processes that have ended, or are another program",
+           "\n".join(wrong))
+
+
+def living():
+    """It runs before it is observed, so that its mappings are read and not told."""
+    ctl, ours = os.pipe()
+    ack, theirs = os.pipe()
+    with subprocess.Popen(["lock_user", "6"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as p:
+        p.stdout.readline()
+        with subprocess.Popen(["mmscope", "lock", "-p", str(p.pid), "--user-stacks", "--folded",
+                               "-o", "/tmp/folded", "--control", f"fd:{ctl},{theirs}"],
+                              pass_fds=(ctl, theirs)) as tracer:
+            os.write(ours, b"ping\n")
+            os.read(ack, 4)
+            p.stdin.close()
+            p.wait(300)
+            status = tracer.wait(300)
+    for fd in (ctl, ours, ack, theirs):
+        os.close(fd)
+    with open("/tmp/folded") as f:
+        lines = f.read().splitlines()
+    form = re.compile(r"lock_user;(?:[^;]*;)*" + ";".join(names("user")) + ";" + KERNEL +
+                      r"\[inode write\] \d+")
+    wrong = [] if status == 0 else [f"status {status}"]
+    if not any(form.fullmatch(line) for line in lines):
+        wrong.append(f"no stack of it: {lines}")
+    result("folded stacks of user space, of a process that runs already", "\n".join(wrong))
+
+
+def unasked():
+    """Without it nothing is told, and nothing counted."""
+    subprocess.run(["mmscope", "lock", "--stacks=4096", "--json", "-o", REPORT, "--",
+                    "lock_user", "3"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   timeout=300, check=True)
+    run = run_of(REPORT)
+    told = stacks(run)
+    wrong = [text for text in told if "user_a" in text or "main" in text]
+    if "user_frames" in run["trust"] or not told or not counts(run):
+        wrong.append(f"{run['trust']}, {told}")
+    result("without --user-stacks there are none", "\n".join(wrong))
+
+
+def main():
+    for case in (ended, living, unasked):
+        try:
+            case()
+        except (ValueError, KeyError, IndexError, OSError, subprocess.SubprocessError) as e:
+            result(case.__name__, repr(e))
+
+
+if __name__ == "__main__":
+    main()
