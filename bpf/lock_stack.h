@@ -127,7 +127,8 @@ static __noinline u32 user_find(void *ctx, struct lock_trace *t)
 					       BPF_F_USER_STACK) <= 0)
 		return 0;
 	process_key(&process, &pid);
-	t->pid = pid;
+	/* Who is not in the reader's namespace has no number there, and 0 is nobody's. */
+	t->pid = pid_ns_inode && pid == (u32)process.word[0] ? 0 : pid;
 	t->exec = task->self_exec_id;
 	t->started = process.word[1];
 	t->zero = 0;

@@ -4,9 +4,11 @@
 """mmscope lock names what threads collide on, and counts as often as the kernel says it did.
 
 All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, then
-lib/lock_classes_guest.py: each class; lib/lock_rows_guest.py: rows, intervals, lockdown).
+lib/lock_classes_guest.py: each class; lib/lock_user_guest.py: stacks of user space;
+lib/lock_rows_guest.py: rows, intervals, lockdown).
 KERNEL...: others than the two of each generation of locks, as tests/long/lock.sh has them.
 """
+import subprocess
 import sys
 
 import guest
@@ -15,12 +17,20 @@ import tap
 
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
+WARNINGS = ("-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 for program in ("lock", "lock_classes", "waits"):
-    guest.compiled(program, "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
-copies = [f"{TMP}/lock:/usr/bin/lock", f"{TMP}/lock:/usr/bin/after",
-          f"{TMP}/waits:/usr/bin/waits", f"{TMP}/lock_classes:/usr/bin/lock_classes",
+    guest.compiled(program, *WARNINGS)
+# Two programs of one source that lie elsewhere each time, and one without symbols.
+FRAMES = ("-fno-omit-frame-pointer", *WARNINGS)
+guest.compiled("lock_user", *FRAMES, linked="-pie")
+guest.compiled("lock_user", *FRAMES, "-DNAME=other", name="other", linked="-pie")
+subprocess.run(["strip", "-o", f"{TMP}/bare", f"{TMP}/lock_user"], check=True)
+copies = [f"{TMP}/lock:/usr/bin/after",
+          *(f"{TMP}/{name}:/usr/bin/{name}"
+            for name in ("lock", "lock_classes", "waits", "lock_user", "other", "bare")),
           *(f"{LIB}/{name}.py:/root/{name}.py"
-            for name in ("lock_classes_guest", "lock_report", "lock_rows_guest"))]
+            for name in ("lock_classes_guest", "lock_report", "lock_user_guest",
+                         "lock_rows_guest"))]
 for kernel in kernels:
     guest.run(kernel, "lock_guest", (kernel,), copies,
               ("--cpus", "4", "--append", "secretmem.enable=1"))

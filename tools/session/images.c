@@ -424,7 +424,7 @@ static const struct mapping *find(const struct images *im, const struct lock_sta
 
 	while (i && (i->pid != row->trace.pid || i->from > row->ready))
 		i = i->next;
-	if (!i || row->ready >= i->until)
+	if (!i || !row->trace.pid || row->ready >= i->until)
 		return NULL;
 	for (m = i->map + i->n; m-- > i->map;) {
 		if (address < m->start || address >= m->end)

@@ -7,6 +7,7 @@ import sys
 
 import lock_classes_guest
 import lock_rows_guest
+import lock_user_guest
 from lock_report import REPORT, by_class, counts, lock, number, rows, samples, sums, times
 from robust_lib import note, result, strict
 
@@ -259,4 +260,5 @@ for case in (page_table, known, writers_and_readers, parts, mutex, killed, oracl
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
         result(case.__name__, repr(e))
 lock_classes_guest.main(KERNEL)
+lock_user_guest.main()
 lock_rows_guest.main()
