@@ -156,8 +156,9 @@ struct elf_symbols *elf_symbols_read(const char *path, const struct file_id *id)
 
 	if (!s)
 		return NULL;
-	/* Whatever lies there by now: a FIFO must not be waited for. */
-	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* Whatever lies there by now: a device or FIFO must not be opened, or waited for. */
+	s->fd = stat(path, &st) || !S_ISREG(st.st_mode) ? -1 :
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0 || fstat(s->fd, &st) || !S_ISREG(st.st_mode) || !is_file(s->fd, id))
 		goto fail;
 	s->changed = changed(&st);

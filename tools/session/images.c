@@ -13,7 +13,6 @@
 #include "data/err.h"
 #include "session/elf_symbols.h"
 #include "session/images.h"
-#include "session/rings.h"
 
 #define BUCKETS		1024	/* power of two */
 #define MAPPINGS_MAX	65536	/* of one image: who maps code again and again */
@@ -260,22 +259,22 @@ static void take_fork(struct images *im, const struct record_task *r, uint64_t t
 	}
 }
 
-static void take(void *arg, const struct ring_record *record)
+void images_take(struct images *im, const struct ring_record *record)
 {
 	const struct perf_event_header *h = record->header;
 
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
 		if (h->size > sizeof(struct record_mmap))
-			take_mmap(arg, (const void *)h, record->time);
+			take_mmap(im, (const void *)h, record->time);
 		break;
 	case PERF_RECORD_COMM:
 		if (h->misc & PERF_RECORD_MISC_COMM_EXEC && h->size >= sizeof(struct record_task))
-			take_exec(arg, (const void *)h, record->time);
+			take_exec(im, (const void *)h, record->time);
 		break;
 	case PERF_RECORD_FORK:
 		if (h->size >= sizeof(struct record_task))
-			take_fork(arg, (const void *)h, record->time);
+			take_fork(im, (const void *)h, record->time);
 		break;
 	default:
 		break;
@@ -350,7 +349,7 @@ static void lose(struct images *im, uint64_t since)
 	read_processes(im);
 }
 
-struct images *images_open(int rows)
+struct images *images_new(int rows)
 {
 	struct images *im = calloc(1, sizeof(*im));
 
@@ -360,16 +359,19 @@ struct images *images_open(int rows)
 	}
 	im->rows = rows;
 	im->look_at = IMAGES_KEPT;
-	im->rings = rings_open();
-	if (!im->rings) {
-		free(im);
-		return NULL;
-	}
-	read_processes(im);
 	return im;
 }
 
-void images_close(struct images *im)
+int images_follow(struct images *im)
+{
+	im->rings = rings_open();
+	if (!im->rings)
+		return -1;
+	read_processes(im);
+	return 0;
+}
+
+void images_free(struct images *im)
 {
 	struct mapped_file *f;
 	struct image *i;
@@ -395,6 +397,11 @@ void images_close(struct images *im)
 int images_fd(const struct images *im)
 {
 	return rings_fd(im->rings);
+}
+
+static void take(void *arg, const struct ring_record *record)
+{
+	images_take(arg, record);
 }
 
 int images_tend(struct images *im, bool all)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "bpf/shared.h"
+#include "session/rings.h"
 
 /*
  * Programs and libraries that all processes have executed since this was opened, so that
@@ -14,8 +15,13 @@
 struct images;
 
 /* Of the map of user stacks' rows (shared.h). NULL after an error line. */
-struct images *images_open(int rows);
-void images_close(struct images *im);
+struct images *images_new(int rows);
+void images_free(struct images *im);
+
+/* Look at all that exists, and have the kernel tell more. Returns 0, or -1 after an error line. */
+int images_follow(struct images *im);
+/* What it tells; the oldest first. */
+void images_take(struct images *im, const struct ring_record *record);
 
 int images_fd(const struct images *im);		/* readable: call images_tend() */
 /*

@@ -96,7 +96,7 @@ void rings_close(struct rings *r)
 	size_t i;
 
 	if (!r)
-		return;
+		return;		/* as before it was opened */
 	for (i = 0; i < r->n; i++) {
 		munmap(r->ring[i].page, sysconf(_SC_PAGESIZE) + RING_BYTES);
 		close(r->ring[i].fd);

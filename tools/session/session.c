@@ -194,8 +194,8 @@ static int open_counts(struct session *s)
 		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_LOCK,
 	});
 	if (s->opts.user_stacks) {
-		s->images = images_open(bpf_map__fd(s->skel->maps.user_stacks));
-		if (!s->images)
+		s->images = images_new(bpf_map__fd(s->skel->maps.user_stacks));
+		if (!s->images || images_follow(s->images))
 			return -1;
 	}
 	if (s->opts.stacks)
@@ -389,7 +389,7 @@ void session_close(struct session *s)
 	counts_free(s->counts);
 	lock_rows_free(s->rows);
 	lock_rows_free(s->stacks);
-	images_close(s->images);
+	images_free(s->images);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	free(s);
