@@ -89,7 +89,7 @@ struct lock_trace {
 
 struct lock_stack {
 	hist_u64 key;		/* 0: not in use */
-	hist_u64 ready;		/* when its trace was written (CLOCK_MONOTONIC); 0: it is yet to be */
+	hist_u64 ready;		/* CLOCK_MONOTONIC when its trace was written; 0: not yet */
 	struct lock_trace trace;
 };
 

@@ -93,7 +93,8 @@ static int check_options(const struct trace_options *o, bool dashes, char **comm
 		return EXIT_USAGE;
 	}
 	if ((o->stacks || o->folded || o->user_stacks) && !(o->domains & LOCK)) {
-		err(o->folded ? "--folded" : o->stacks ? "--stacks" : "--user-stacks", "needs locks: -e lock, or fault,lock");
+		err(o->folded ? "--folded" : o->stacks ? "--stacks" : "--user-stacks",
+		    "needs locks: -e lock, or fault,lock");
 		return EXIT_USAGE;
 	}
 	if (o->folded && (o->json || o->interval)) {

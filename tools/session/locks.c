@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the programs of locks are told before they are loaded. */
+/* What the programs of locks are told before they are loaded, and what they count. */
 #include <bpf/libbpf.h>
 #include <string.h>
 
+#include "data/err.h"
 #include "fault.skel.h"
 #include "session/locks.h"
 
@@ -51,4 +52,64 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 		bpf_map__set_max_entries(skel->maps.user_stacks, LOCK_STACKS);
 	bpf_map__set_max_entries(skel->maps.lock_rows, LOCK_ROWS);
 	bpf_map__set_max_entries(skel->maps.lock_counts, LOCK_ROWS);
+}
+
+int lock_views_open(struct lock_views *v, const struct fault *skel, const struct plan *plan,
+		    const struct session_options *opts)
+{
+	if (!plan_has(&plan->opts, DOMAIN_LOCK))
+		return 0;
+	if (opts->user_stacks) {
+		v->images = images_new(bpf_map__fd(skel->maps.user_stacks));
+		if (!v->images || images_follow(v->images))
+			return -1;
+	}
+	v->rows = lock_rows_new(&(struct lock_rows_maps){
+		.rows = bpf_map__fd(skel->maps.lock_rows),
+		.counts = bpf_map__fd(skel->maps.lock_counts),
+		.by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_LOCK,
+	});
+	if (opts->stacks)
+		v->stacks = lock_rows_new(&(struct lock_rows_maps){
+			.rows = bpf_map__fd(skel->maps.stacks),
+			.counts = bpf_map__fd(skel->maps.stack_counts),
+			.by = LABEL_STACK,
+			.images = v->images,
+			.most = opts->stacks,
+		});
+	if (v->rows && (v->stacks || !opts->stacks))
+		return 0;
+	err("session", "out of memory");
+	return -1;
+}
+
+int lock_views_read(struct lock_views *v)
+{
+	return (v->rows && lock_rows_read(v->rows)) || (v->stacks && lock_rows_read(v->stacks)) ?
+	       -1 : 0;
+}
+
+int lock_views_samples(const struct lock_views *v, struct run *run)
+{
+	if (v->rows && lock_rows_samples(v->rows, run))
+		return -1;
+	/* Names are of all that was mapped until the stacks were read. */
+	if (v->images && images_tend(v->images, true))
+		return -1;
+	return v->stacks ? lock_rows_samples(v->stacks, run) : 0;
+}
+
+void lock_views_lap(struct lock_views *v)
+{
+	if (v->rows)
+		lock_rows_lap(v->rows);
+	if (v->stacks)
+		lock_rows_lap(v->stacks);
+}
+
+void lock_views_free(struct lock_views *v)
+{
+	lock_rows_free(v->rows);
+	lock_rows_free(v->stacks);
+	images_free(v->images);
 }

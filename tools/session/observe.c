@@ -20,6 +20,7 @@
 #include "data/control.h"
 #include "data/err.h"
 #include "session/control.h"
+#include "session/images.h"
 #include "session/limit.h"
 #include "session/observe.h"
 #include "session/values.h"
@@ -404,6 +405,8 @@ static int poll_timeout(uint64_t a, uint64_t b)
 
 static void loop(struct observation *o)
 {
+	struct images *images = o->s ? session_images(o->s) : NULL;
+
 	while (!o->done) {
 		struct pollfd fd[6] = {
 			{ .fd = o->control.in, .events = POLLIN },
@@ -412,7 +415,7 @@ static void loop(struct observation *o)
 			{ .fd = o->values.in, .events = POLLIN },
 			{ .fd = o->opts->target ? target_watch(o->opts->target) : -1,
 			  .events = POLLIN },
-			{ .fd = o->s ? session_fd(o->s) : -1, .events = POLLIN },
+			{ .fd = images ? images_fd(images) : -1, .events = POLLIN },
 		};
 
 		if (poll(fd, 6, poll_timeout(o->deadline, o->kill_at)) < 0 && errno != EINTR)
@@ -426,7 +429,7 @@ static void loop(struct observation *o)
 			on_signal(o);
 		if (fd[2].revents)
 			on_timer(o);
-		if (fd[5].revents && session_tend(o->s))
+		if (fd[5].revents && images_tend(images, false))
 			o->done = o->uncollected = true;
 		if (fd[4].revents && target_ended(o->opts->target))
 			o->done = true;

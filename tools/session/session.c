@@ -16,8 +16,6 @@
 #include "session/around.h"
 #include "session/calibrate.h"
 #include "session/counts.h"
-#include "session/images.h"
-#include "session/lock_rows.h"
 #include "session/locks.h"
 #include "session/mark.h"
 #include "session/resident.h"
@@ -39,8 +37,7 @@ struct session {
 	struct attached prog[PROGRAMS_MAX];
 	size_t progs;
 	struct counts *counts;
-	struct lock_rows *rows, *stacks;	/* NULL: not asked for */
-	struct images *images;
+	struct lock_views locks;
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
 	int pidfd;
@@ -186,30 +183,7 @@ static int open_counts(struct session *s)
 		.pair_at = s->skel->bss->pair_at, .time_at = s->skel->bss->time_at,
 		.inferred = s->skel->bss->inferred,
 	});
-	if (!s->counts || !plan_has(&s->plan->opts, DOMAIN_LOCK))
-		return s->counts ? 0 : -1;
-	s->rows = lock_rows_new(&(struct lock_rows_maps){
-		.rows = bpf_map__fd(s->skel->maps.lock_rows),
-		.counts = bpf_map__fd(s->skel->maps.lock_counts),
-		.by = plan_by(&s->plan->opts, s->opts.by, DOMAIN_LOCK) ?: LABEL_LOCK,
-	});
-	if (s->opts.user_stacks) {
-		s->images = images_new(bpf_map__fd(s->skel->maps.user_stacks));
-		if (!s->images || images_follow(s->images))
-			return -1;
-	}
-	if (s->opts.stacks)
-		s->stacks = lock_rows_new(&(struct lock_rows_maps){
-			.rows = bpf_map__fd(s->skel->maps.stacks),
-			.counts = bpf_map__fd(s->skel->maps.stack_counts),
-			.by = LABEL_STACK,
-			.images = s->images,
-			.most = s->opts.stacks,
-		});
-	if (s->rows && (s->stacks || !s->opts.stacks))
-		return 0;
-	err("session", "out of memory");
-	return -1;
+	return s->counts ? lock_views_open(&s->locks, s->skel, s->plan, &s->opts) : -1;
 }
 
 static int attach_one(struct attached *a, enum mechanism mech)
@@ -387,9 +361,7 @@ void session_close(struct session *s)
 		bpf_link__destroy(s->prog[i].link);
 	fault__destroy(s->skel);
 	counts_free(s->counts);
-	lock_rows_free(s->rows);
-	lock_rows_free(s->stacks);
-	images_free(s->images);
+	lock_views_free(&s->locks);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
 	free(s);
@@ -501,8 +473,7 @@ static int read_all(struct session *s)
 	bool on = observing(s);
 
 	read_misses(s, on ? s->misses_next : s->misses);
-	if (counts_read(s->counts, on) || (s->rows && lock_rows_read(s->rows)) ||
-	    (s->stacks && lock_rows_read(s->stacks)))
+	if (counts_read(s->counts, on) || lock_views_read(&s->locks))
 		return -1;
 	read_misses(s, on ? s->misses : s->misses_next);
 	return 0;
@@ -519,10 +490,7 @@ int session_reset(struct session *s)
 void session_lap(struct session *s)
 {
 	counts_lap(s->counts);
-	if (s->rows)
-		lock_rows_lap(s->rows);
-	if (s->stacks)
-		lock_rows_lap(s->stacks);
+	lock_views_lap(&s->locks);
 	memcpy(s->misses_base, s->misses_next, sizeof(s->misses_next));
 	/* What was resident at the end of an interval is so at the start of the next. */
 	if (observing(s))
@@ -578,14 +546,9 @@ no_memory:
 	return -1;
 }
 
-int session_fd(const struct session *s)
+struct images *session_images(const struct session *s)
 {
-	return s->images ? images_fd(s->images) : -1;
-}
-
-int session_tend(struct session *s)
-{
-	return images_tend(s->images, false);
+	return s->locks.images;
 }
 
 int session_collect(struct session *s, struct run *run)
@@ -600,9 +563,5 @@ int session_collect(struct session *s, struct run *run)
 		return -1;
 	if (counts_samples(s->counts, s->plan, lost, run))
 		return -1;
-	if (s->rows && lock_rows_samples(s->rows, run))
-		return -1;
-	if (s->images && images_tend(s->images, true))
-		return -1;
-	return s->stacks ? lock_rows_samples(s->stacks, run) : 0;
+	return lock_views_samples(&s->locks, run);
 }

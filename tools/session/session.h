@@ -43,12 +43,8 @@ int session_adopt(struct session *s, bool on);
 /* Forget what was counted until now. Returns 0, or -1 after an error line. */
 int session_reset(struct session *s);
 
-/*
- * A descriptor that is readable when session_tend() is to be called, which returns 0, or
- * -1 after an error line; -1: it need not be.
- */
-int session_fd(const struct session *s);
-int session_tend(struct session *s);
+/* What is to be tended meanwhile; NULL: nothing is. */
+struct images *session_images(const struct session *s);
 
 /*
  * Add samples and trust counters to run: all that was counted since the session
