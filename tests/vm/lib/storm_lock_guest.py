@@ -13,9 +13,10 @@ THREADS = 64
 @checked(f"{THREADS} threads for {SECONDS} s on {CPUS} CPUs: faults and waits")
 def _():
     unlink(REPORT)
-    p = subprocess.run(["mmscope", "trace", "-e", "fault,lock", "--json", "-o", REPORT, "--",
-                        "storm", str(THREADS), SECONDS], stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=int(SECONDS) + 1200, check=False)
+    p = subprocess.run(["mmscope", "trace", "-e", "fault,lock", "--user-stacks", "--json", "-o",
+                        REPORT, "--", "storm", str(THREADS), SECONDS],
+                       stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=int(SECONDS) + 1200, check=False)
     if p.returncode or p.stderr:
         return f"status {p.returncode}: {p.stderr.decode()}"
     run = load()["runs"][0]
@@ -33,6 +34,10 @@ def _():
         return "there was no storm"
     # Each thread may be in the middle of a wait, and what it forked; an end may be lost.
     wrong = sums(run, 2 * THREADS + sum(lost.values()))
+    # Thousands of processes have more stacks than there is room for.
+    wrong = [text for text in wrong if not text.startswith("map_full")]
+    if not trust.get("user_frames"):
+        wrong.append("no stack of user space")
     if not low <= truth <= high:
         wrong.append(f"rusage {truth} is not in [{low}, {high}], lost {lost}")
     left = left_behind()
