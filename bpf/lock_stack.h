@@ -11,6 +11,9 @@
  */
 
 const volatile bool lock_stacks, lock_user_stacks;	/* they are asked for */
+const volatile __u32 lock_stack_rows;	/* power of two, of both */
+
+#define STACK_REST	(lock_stack_rows - 1)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -91,8 +94,8 @@ static __always_inline u32 trace_row(void *map, const struct lock_trace *trace)
 
 #pragma unroll
 	for (i = 0; i < ROW_TRIES; i++) {
-		at = (at + i) & (LOCK_STACKS - 1);
-		if (at == LOCK_STACK_REST)
+		at = (at + i) & STACK_REST;
+		if (at == STACK_REST)
 			continue;
 		row = bpf_map_lookup_elem(map, &at);
 		if (!row)
@@ -109,7 +112,7 @@ static __always_inline u32 trace_row(void *map, const struct lock_trace *trace)
 		if (old == key && row->ready && trace_same(&row->trace, trace))
 			return at;
 	}
-	return LOCK_STACK_REST;
+	return STACK_REST;
 }
 
 /*
@@ -138,7 +141,7 @@ static __noinline u32 user_find(void *ctx, struct lock_trace *t)
 static __noinline u32 stack_find(void *ctx, u32 packed)
 {
 	struct stack_room *room;
-	u32 i, at, user = 0, found = LOCK_STACK_REST;
+	u32 i, at, user = 0, found = STACK_REST;
 
 #pragma unroll
 	for (i = 0; i < STACK_ROOMS; i++) {
@@ -154,7 +157,7 @@ static __noinline u32 stack_find(void *ctx, u32 packed)
 		__sync_fetch_and_and(&room->taken, 0);
 		break;
 	}
-	if (found == LOCK_STACK_REST || user == LOCK_STACK_REST + 1)
+	if (found == STACK_REST || user == lock_stack_rows)
 		count_trust(TRUST_BY_FULL);
 	return found;
 }

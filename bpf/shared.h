@@ -84,8 +84,9 @@ struct lock_trace {
 	hist_u64 frame[STACK_FRAMES];
 };
 
-#define LOCK_STACKS	4096	/* power of two; the last one is of all that have none */
-#define LOCK_STACK_REST	(LOCK_STACKS - 1)
+/* Powers of two; the last one is of all that have none. */
+#define LOCK_STACKS	4096
+#define LOCK_STACKS_USER	16384	/* with user space: each process has its own */
 
 struct lock_stack {
 	hist_u64 key;		/* 0: not in use */

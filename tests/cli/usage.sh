@@ -313,7 +313,7 @@ word
 -e lock -a
 --format xml -a
 --stacks=0 -a
---stacks=4097 -a
+--stacks=16385 -a
 --stacks=x -a
 --stacks 10
 --folded -i 1 -a

@@ -110,7 +110,7 @@ static void expect_name(struct images *im, uint64_t time, uint32_t pid, uint64_t
 
 static void programs_and_processes(void **state)
 {
-	struct images *im = images_new(-1);
+	struct images *im = images_new(-1, 0);
 	struct lock_stack row = { .ready = 15, .trace = { .pid = 7, .frame = { 1, 0x2000 } } };
 	char text[64];
 
@@ -151,7 +151,7 @@ static void programs_and_processes(void **state)
 
 static void mappings_that_change(void **state)
 {
-	struct images *im = images_new(-1);
+	struct images *im = images_new(-1, 0);
 
 	assert_non_null(im);
 	EXEC(10, 7);

@@ -130,7 +130,7 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	struct session_options so = { .target = target, .interrupted = observe_interrupted,
 				      .yield = o->yield,
 				      .by = o->by ? label_by_name(o->by) : 0,
-				      .stacks = o->stacks ?: o->folded ? LOCK_STACKS :
+				      .stacks = o->stacks ?: o->folded ? LOCK_STACKS_USER :
 						o->user_stacks ? STACKS_SHOWN : 0,
 				      .user_stacks = o->user_stacks };
 	struct report r = { .json = o->json, .one_line = o->interval > 0, .folded = o->folded };
@@ -254,7 +254,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
 		WITH_LOCKS("stacks", 0, OPT_COUNT, "[=N]", "the N stacks (10) that waited longest",
-			   &o.stacks, .min = 1, .max = LOCK_STACKS,
+			   &o.stacks, .min = 1, .max = LOCK_STACKS_USER,
 			   .absent = STACKS_SHOWN),
 		WITH_LOCKS("user-stacks", 0, OPT_FLAG, NULL,
 			   "stacks that go on in user space, by frame pointers", &o.user_stacks),

@@ -44,7 +44,8 @@ struct image {
 
 struct images {
 	struct rings *rings;
-	int rows;
+	int map;
+	unsigned int rows;
 	struct image *bucket[BUCKETS];
 	size_t n, look_at;
 	struct mapped_file *file[BUCKETS];
@@ -285,7 +286,7 @@ void images_take(struct images *im, const struct ring_record *record)
 
 int images_row(const struct images *im, unsigned int at, struct lock_stack *row)
 {
-	return bpf_map_lookup_elem(im->rows, &at, row) || !row->ready ? -1 : 0;
+	return bpf_map_lookup_elem(im->map, &at, row) || !row->ready ? -1 : 0;
 }
 
 struct used {
@@ -305,12 +306,12 @@ static bool in_use(const struct image *i, uint64_t to, const struct used *used, 
 /* Who executes program after program is not to fill our memory. */
 static void forget(struct images *im)
 {
-	struct used *used = malloc(LOCK_STACKS * sizeof(*used));
+	struct used *used = malloc(im->rows * sizeof(*used));
 	struct lock_stack row;
 	size_t n = 0, b;
 	unsigned int at;
 
-	for (at = 0; used && at < LOCK_STACKS; at++)
+	for (at = 0; used && at < im->rows; at++)
 		if (!images_row(im, at, &row))
 			used[n++] = (struct used){ row.trace.pid, row.ready };
 	for (b = 0; used && b < BUCKETS; b++) {
@@ -349,7 +350,7 @@ static void lose(struct images *im, uint64_t since)
 	read_processes(im);
 }
 
-struct images *images_new(int rows)
+struct images *images_new(int map, unsigned int rows)
 {
 	struct images *im = calloc(1, sizeof(*im));
 
@@ -357,6 +358,7 @@ struct images *images_new(int rows)
 		err("session", "out of memory");
 		return NULL;
 	}
+	im->map = map;
 	im->rows = rows;
 	im->look_at = IMAGES_KEPT;
 	return im;

@@ -15,7 +15,7 @@
 struct images;
 
 /* Of the map of user stacks' rows (shared.h). NULL after an error line. */
-struct images *images_new(int rows);
+struct images *images_new(int map, unsigned int rows);
 void images_free(struct images *im);
 
 /* Look at all that exists, and have the kernel tell more. Returns 0, or -1 after an error line. */

@@ -41,7 +41,7 @@ struct lock_rows *lock_rows_new(const struct lock_rows_maps *maps)
 		return NULL;
 	l->maps = *maps;
 	l->cpus = libbpf_num_possible_cpus();
-	l->n = of_stacks(l) ? LOCK_STACKS : LOCK_ROWS;
+	l->n = maps->n;
 	l->percpu = calloc(l->cpus, sizeof(*l->percpu));
 	l->now = calloc(l->n, sizeof(*l->now));
 	l->start = calloc(l->n, sizeof(*l->start));
@@ -178,53 +178,41 @@ static unsigned int flags_of(const struct run *run, size_t first, enum metric_id
 	return flags & (SAMPLE_LOWER_BOUND | SAMPLE_INFERRED);
 }
 
-static int add(struct run *run, enum metric_id metric, enum label label, const char *text,
-	       unsigned int flags, struct sample **sample)
+/* What a text was counted as, or several rows of the same text. */
+struct named_row {
+	char *text;
+	struct lock_row_counts counts;
+};
+
+static struct sample *add(struct run *run, enum metric_id metric, enum label label,
+			  const char *text, size_t first)
 {
 	struct sample *s = run_add(run, metric);
 
 	if (!s)
-		return -1;
+		return NULL;
 	sample_set_label(s, label, text);
-	s->flags = flags;
-	*sample = s;
-	return 0;
+	s->flags = flags_of(run, first, metric);
+	return s;
 }
 
-/* Rows that have the same text are one: what has no name, processes of one name. */
-static struct sample *find(struct run *run, size_t first, enum metric_id metric,
-			   enum label label, const char *text)
-{
-	for (; first < run->samples; first++)
-		if (run->sample[first].metric->id == metric &&
-		    sample_label(&run->sample[first], label) == text)
-			return &run->sample[first];
-	return NULL;
-}
-
-static int add_row(const struct lock_rows *l, size_t i, const char *text, size_t first,
+static int add_row(const struct lock_rows *l, const struct named_row *row, size_t first,
 		   struct run *run)
 {
-	uint64_t begun = l->now[i].begun - l->start[i].begun;
-	enum label label = l->maps.by;
-	struct sample *s = find(run, first, METRIC_LOCK_CONTENDED, label, text);
+	const char *text = run_text(run, row->text);
+	struct sample *s = text ? add(run, METRIC_LOCK_CONTENDED, l->maps.by, text, first) : NULL;
 	struct hist *h;
 
-	if (!s && add(run, METRIC_LOCK_CONTENDED, label, text,
-		      flags_of(run, first, METRIC_LOCK_CONTENDED), &s))
+	if (!s)
 		return -1;
-	s->value += begun;
-	s->max = s->value;
-	s = find(run, first, METRIC_LOCK_WAIT, label, text);
-	if (!s && add(run, METRIC_LOCK_WAIT, label, text,
-		      flags_of(run, first, METRIC_LOCK_WAIT), &s))
-		return -1;
-	h = sample_hist(s);
+	s->value = s->max = row->counts.begun;
+	s = add(run, METRIC_LOCK_WAIT, l->maps.by, text, first);
+	h = s ? sample_hist(s) : NULL;
 	if (!h)
 		return -1;
 	h->kind = HIST_TIME;
-	h->count += l->now[i].ended - l->start[i].ended;
-	h->sum += l->now[i].ns - l->start[i].ns;
+	h->count = row->counts.ended;
+	h->sum = row->counts.ns;
 	return 0;
 }
 
@@ -243,54 +231,128 @@ static bool want_symbols(const struct lock_rows *l)
 {
 	size_t i;
 
-	if (l->maps.by != LABEL_LOCK)
-		return of_stacks(l);
+	if (l->maps.by != LABEL_LOCK && !of_stacks(l))
+		return false;
 	for (i = 0; i < l->n; i++)
-		if (in_use(l, i) && !*l->row[i].name)
+		if (in_use(l, i) && (of_stacks(l) || !*l->row[i].name))
 			return true;
 	return false;
 }
 
-struct rank {
-	uint64_t ns;
-	size_t row;
-};
-
-static int by_time(const void *pa, const void *pb)
+static int by_text(const void *pa, const void *pb)
 {
-	const struct rank *a = pa, *b = pb;
+	const struct named_row *a = pa, *b = pb;
 
-	if (a->ns != b->ns)
-		return a->ns > b->ns ? -1 : 1;
-	return a->row < b->row ? -1 : a->row > b->row;
+	return strcmp(a->text, b->text);
 }
 
-int lock_rows_samples(const struct lock_rows *l, struct run *run)
+/* What has no row of its own is the last of those that took as long. */
+static int by_time(const void *pa, const void *pb)
 {
-	struct rank *rank = calloc(l->n, sizeof(*rank));
-	size_t i, n = 0, first = run->samples;
-	struct symbols s = { 0 };
-	struct stack_names names = { .s = &s, .images = l->maps.images };
-	char room[STACK_TEXT];
-	int ret = rank ? 0 : -1;
-	bool any = rank && !unavailable(run, METRIC_LOCK_CONTENDED);
+	const struct named_row *a = pa, *b = pb;
 
-	for (i = 0; any && i < l->n; i++)
-		if (in_use(l, i))
-			rank[n++] = (struct rank){ l->now[i].ns - l->start[i].ns, i };
+	if (a->counts.ns != b->counts.ns)
+		return a->counts.ns > b->counts.ns ? -1 : 1;
+	return strcmp(a->text, b->text);
+}
+
+static void add_counts(struct lock_row_counts *to, const struct lock_row_counts *more)
+{
+	to->begun += more->begun;
+	to->ended += more->ended;
+	to->ns += more->ns;
+}
+
+/* Rows that have the same text are one: what has no name, processes of one name. */
+static size_t merge(struct named_row *row, size_t n)
+{
+	size_t i, kept = 0;
+
 	if (n)
-		qsort(rank, n, sizeof(*rank), by_time);
-	if (n && want_symbols(l))
-		symbols_read(&s, KALLSYMS);
-	for (i = 0; i < n && !ret; i++) {
-		size_t row = l->maps.most && i >= l->maps.most ? l->n - 1 : rank[i].row;
-		const char *text = run_text(run, row_text(l, row, &names, room, sizeof(room)));
+		qsort(row, n, sizeof(*row), by_text);
+	for (i = 0; i < n; i++) {
+		if (kept && !strcmp(row[kept - 1].text, row[i].text)) {
+			add_counts(&row[kept - 1].counts, &row[i].counts);
+			free(row[i].text);
+		} else {
+			row[kept++] = row[i];
+		}
+	}
+	return kept;
+}
 
-		ret = text ? add_row(l, rank[i].row, text, first, run) : -1;
+/* Those that took longest keep their rows; the others are one, which may be there already. */
+static size_t keep_most(struct named_row *row, size_t n, unsigned int most)
+{
+	size_t i;
+
+	if (n)
+		qsort(row, n, sizeof(*row), by_time);
+	for (i = most; most && i < n; i++)
+		strcpy(row[i].text, OTHERS);
+	return most && n > most ? merge(row, n) : n;
+}
+
+/* Names of all that is in use: their number, or -1 without memory. */
+static ssize_t name_rows(const struct lock_rows *l, struct named_row *row, struct run *run)
+{
+	struct symbols s = { 0 };
+	struct stack_names names = { .s = &s, .images = l->maps.images,
+				     .user_rows = l->maps.n };
+	char *room = malloc(STACK_TEXT);
+	const char *text;
+	ssize_t n = 0;
+	size_t i;
+
+	if (room && want_symbols(l))
+		symbols_read(&s, KALLSYMS);
+	for (i = 0; room && i < l->n; i++) {
+		if (!in_use(l, i))
+			continue;
+		text = row_text(l, i, &names, room, STACK_TEXT);
+		/* Room for another text that it may get. */
+		row[n].text = malloc(strlen(text) + sizeof(OTHERS));
+		if (!row[n].text)
+			break;
+		strcpy(row[n].text, text);
+		row[n++].counts = (struct lock_row_counts){
+			l->now[i].begun - l->start[i].begun, l->now[i].ended - l->start[i].ended,
+			l->now[i].ns - l->start[i].ns };
 	}
 	run->trust.user_frames += names.named + names.unnamed;
 	run->trust.user_unnamed += names.unnamed;
 	symbols_free(&s);
-	free(rank);
+	free(room);
+	if (room && i == l->n)
+		return n;
+	while (n > 0)
+		free(row[--n].text);
+	return -1;
+}
+
+int lock_rows_samples(const struct lock_rows *l, struct run *run)
+{
+	struct named_row *row;
+	size_t i, first = run->samples;
+	ssize_t n;
+	int ret = 0;
+
+	if (unavailable(run, METRIC_LOCK_CONTENDED))
+		return 0;
+	row = calloc(l->n, sizeof(*row));
+	n = row ? name_rows(l, row, run) : -1;
+	if (n < 0) {
+		free(row);
+		return -1;
+	}
+	n = keep_most(row, merge(row, n), l->maps.most);
+	if (n)
+		qsort(row, n, sizeof(*row), by_time);
+	for (i = 0; i < (size_t)n; i++) {
+		if (!ret)
+			ret = add_row(l, &row[i], first, run);
+		free(row[i].text);
+	}
+	free(row);
 	return ret;
 }

@@ -11,6 +11,7 @@ struct lock_rows;
 
 struct lock_rows_maps {
 	int rows, counts;
+	unsigned int n;		/* of them; the last one is of all that have none */
 	enum label by;		/* LABEL_LOCK, or what the rows are of instead */
 	struct images *images;	/* that name stacks of user space, or NULL */
 	unsigned int most;	/* those that took longest have rows of their own; 0: all */

@@ -81,7 +81,7 @@ static size_t put_user(const struct lock_trace *trace, struct stack_names *names
 	if (!trace->user || !names->images)
 		return len;
 	/* There was no room for it. */
-	if (trace->user == LOCK_STACK_REST + 1 || images_row(names->images, trace->user - 1, &row))
+	if (trace->user == names->user_rows || images_row(names->images, trace->user - 1, &row))
 		return put(text, size, len, "[lost]");
 	while (n < STACK_FRAMES && row.trace.frame[n])
 		n++;

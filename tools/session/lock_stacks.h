@@ -11,7 +11,8 @@
 /* What names frames, and how many of user space got the name of a function, and did not. */
 struct stack_names {
 	const struct symbols *s;
-	struct images *images;		/* NULL: without user space */
+	struct images *images;		/* NULL: without user space, whose rows are so many */
+	unsigned int user_rows;
 	hist_u64 named, unnamed;
 };
 

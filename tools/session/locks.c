@@ -43,13 +43,14 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 	ro->lock_by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_MAX;
 	ro->lock_within = plan->opts.in;
 	ro->lock_stacks = opts->stacks;
-	if (opts->stacks) {
-		bpf_map__set_max_entries(skel->maps.stacks, LOCK_STACKS);
-		bpf_map__set_max_entries(skel->maps.stack_counts, LOCK_STACKS);
-	}
 	ro->lock_user_stacks = opts->user_stacks;
+	ro->lock_stack_rows = opts->user_stacks ? LOCK_STACKS_USER : LOCK_STACKS;
+	if (opts->stacks) {
+		bpf_map__set_max_entries(skel->maps.stacks, ro->lock_stack_rows);
+		bpf_map__set_max_entries(skel->maps.stack_counts, ro->lock_stack_rows);
+	}
 	if (opts->user_stacks)
-		bpf_map__set_max_entries(skel->maps.user_stacks, LOCK_STACKS);
+		bpf_map__set_max_entries(skel->maps.user_stacks, ro->lock_stack_rows);
 	bpf_map__set_max_entries(skel->maps.lock_rows, LOCK_ROWS);
 	bpf_map__set_max_entries(skel->maps.lock_counts, LOCK_ROWS);
 }
@@ -60,19 +61,21 @@ int lock_views_open(struct lock_views *v, const struct fault *skel, const struct
 	if (!plan_has(&plan->opts, DOMAIN_LOCK))
 		return 0;
 	if (opts->user_stacks) {
-		v->images = images_new(bpf_map__fd(skel->maps.user_stacks));
+		v->images = images_new(bpf_map__fd(skel->maps.user_stacks), LOCK_STACKS_USER);
 		if (!v->images || images_follow(v->images))
 			return -1;
 	}
 	v->rows = lock_rows_new(&(struct lock_rows_maps){
 		.rows = bpf_map__fd(skel->maps.lock_rows),
 		.counts = bpf_map__fd(skel->maps.lock_counts),
+		.n = LOCK_ROWS,
 		.by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_LOCK,
 	});
 	if (opts->stacks)
 		v->stacks = lock_rows_new(&(struct lock_rows_maps){
 			.rows = bpf_map__fd(skel->maps.stacks),
 			.counts = bpf_map__fd(skel->maps.stack_counts),
+			.n = skel->rodata->lock_stack_rows,
 			.by = LABEL_STACK,
 			.images = v->images,
 			.most = opts->stacks,
