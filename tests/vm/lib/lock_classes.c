@@ -12,6 +12,7 @@
  * of version 2 (6.12 and later), for many observers of it.
  * memcg_stat: the statistics of a memory cgroup are read while they change.
  * huge: huge pages are faulted in, split and unmapped, all below one table of PMDs.
+ * split: pages of the page table that was kept for a huge page until it was split.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -403,12 +404,63 @@ static int huge(void)
 	return threads(huge_pages) ? 0 : failed("huge pages");
 }
 
+/* As mmscope bench contend page_table has it. */
+static void *small_pages(void *arg)
+{
+	size_t share = HUGE / THREADS, i;
+	char *own = memory + (long)arg * share;
+
+	while (on()) {
+		/* The first one stays, and the table with it. */
+		for (i = arg ? 0 : 4096; i < share && on(); i += 4096) {
+			(void)*(volatile char *)(own + i);
+			*(volatile char *)(own + i) = 1;
+		}
+		i = arg ? 0 : 4096;
+		if (madvise(own + i, share - i, MADV_DONTNEED))
+			return "madvise";
+	}
+	return NULL;
+}
+
+/* Is any of this process's memory a huge page? */
+static bool is_huge(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char line[128];
+	long kib = 0;
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		sscanf(line, "AnonHugePages: %ld kB", &kib);
+	if (f)
+		fclose(f);
+	errno = ENOMEM;
+	return kib;
+}
+
+static int split(void)
+{
+	memory = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return failed("mmap");
+	memory += -(uintptr_t)memory & (HUGE - 1);
+	madvise(memory, HUGE, MADV_HUGEPAGE);
+	*(volatile char *)memory = 1;
+	if (!is_huge())
+		return skipped("huge page");
+	if (madvise(memory + 4096, HUGE - 4096, MADV_DONTNEED) ||
+	    madvise(memory, HUGE, MADV_NOHUGEPAGE))
+		return failed("madvise");
+	return threads(small_pages) ? 0 : failed("small pages");
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } workloads[] = {
 	{ "zone", zone }, { "anon_vma", family }, { "invalidate_lock", secret },
 	{ "inode", inode }, { "memcg", memcg }, { "memcg_stat", memcg_stat }, { "huge", huge },
+	{ "split", split },
 };
 
 int main(int argc, char **argv)

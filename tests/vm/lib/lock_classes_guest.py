@@ -17,7 +17,8 @@ TOP = ("mmap_lock", "vma_lock", "page_table", "page_table_pmd", "i_pages", "foli
        "i_mmap_rwsem", "lru")
 # lock_classes.c: its class is waited for.
 SEEN = {"zone": "zone", "anon_vma": "anon_vma", "invalidate_lock": "invalidate_lock",
-        "inode": "inode", "memcg": "memcg", "memcg_stat": "memcg", "huge": "page_table_pmd"}
+        "inode": "inode", "memcg": "memcg", "memcg_stat": "memcg", "huge": "page_table_pmd",
+        "split": "page_table"}
 THREADS = 4
 # In turn, for whose lock was not waited for, or another one for longer: a busy machine takes
 # its time, and one preempted CPU that holds another lock outweighs thousands of waits.
@@ -26,8 +27,7 @@ BIN = "/tmp/classes"
 
 # What is between a function and the lock that it takes.
 PRIMITIVE = re.compile(r"(native_|__pv_)?queued_spin_lock_slowpath|_raw_spin_lock\w*|"
-                       r"rwsem_down_\w*|(__)?down_(read|write)\w*|(__)?mutex_lock\w*|"
-                       r"(__)?pte_offset_map_lock")
+                       r"rwsem_down_\w*|(__)?down_(read|write)\w*|(__)?mutex_lock\w*")
 # workload: functions of all kernels of the matrix that take its lock: one is on each stack.
 TAKERS = {
     "zone": r"(__)?rmqueue\w*|free_pcppages_bulk|get_page_from_freelist|(__)?free_\w*|"
@@ -49,6 +49,8 @@ TELLTALES = {
     "invalidate_lock": r"secretmem_(fault|setattr)",
     "inode": r"inode_get_bytes|d_find_alias",
     "memcg": r"peak_write|mem_cgroup_resize_max",
+    # Since 6.5 one function takes it; before, those who write to the zero page do it alone.
+    "page_table": r"(__)?pte_offset_map_lock|wp_page_copy",
     "page_table_pmd": r"madvise_free_huge_pmd|zap_huge_pmd|__split_huge_pmd|"
                       r"do_huge_pmd_anonymous_page|__pmd_trans_huge_lock",
 }
