@@ -23,9 +23,17 @@ for program in ("lock", "lock_classes", "waits"):
 # Two programs of one source that lie elsewhere each time, and one without symbols.
 FRAMES = ("-fno-omit-frame-pointer", *WARNINGS)
 guest.compiled("lock_user", *FRAMES, linked="-pie")
-guest.compiled("lock_user", *FRAMES, "-DNAME=other", name="other", linked="-pie")
+guest.compiled("lock_user", *FRAMES, "-DNAME=other", "-Wl,--build-id", name="other",
+               linked="-pie")
 subprocess.run(["strip", "-o", f"{TMP}/bare", f"{TMP}/lock_user"], check=True)
+# The other one's are where packages have them.
+notes = subprocess.run(["readelf", "-n", f"{TMP}/other"], capture_output=True, text=True,
+                       check=True).stdout
+build_id = notes.split("Build ID:")[1].split()[0]
+subprocess.run(["objcopy", "--only-keep-debug", f"{TMP}/other", f"{TMP}/debug"], check=True)
+subprocess.run(["strip", f"{TMP}/other"], check=True)
 copies = [f"{TMP}/lock:/usr/bin/after",
+          f"{TMP}/debug:/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug",
           *(f"{TMP}/{name}:/usr/bin/{name}"
             for name in ("lock", "lock_classes", "waits", "lock_user", "other", "bare")),
           *(f"{LIB}/{name}.py:/root/{name}.py"

@@ -16,6 +16,8 @@
 
 #include "session/elf_symbols.h"
 
+#define BUILD_ID_MAX	64
+
 struct segment {
 	uint64_t offset, size, address;
 };
@@ -27,8 +29,8 @@ struct function {
 };
 
 struct elf_symbols {
-	int fd;
-	Elf *elf;
+	int fd, debug_fd;
+	Elf *elf, *debug;	/* debug: NULL where the symbols are in the file itself */
 	uint64_t changed;	/* nanoseconds, CLOCK_REALTIME */
 	struct segment *segment;
 	size_t segments;
@@ -75,24 +77,14 @@ static bool read_segments(struct elf_symbols *s)
 	return s->segments;
 }
 
-static Elf_Scn *symbol_table(Elf *elf, GElf_Shdr *header)
+static Elf_Scn *section_of(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
-	Elf_Scn *section = NULL, *dynamic = NULL;
-	GElf_Shdr h;
+	Elf_Scn *section = NULL;
 
-	while ((section = elf_nextscn(elf, section))) {
-		if (!gelf_getshdr(section, &h) || !h.sh_entsize)
-			continue;
-		if (h.sh_type == SHT_SYMTAB) {
-			*header = h;
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, header) && header->sh_type == type && header->sh_entsize)
 			return section;
-		}
-		if (h.sh_type == SHT_DYNSYM) {
-			dynamic = section;
-			*header = h;
-		}
-	}
-	return dynamic;
+	return NULL;
 }
 
 /* Who wrote it calls it by the name that is global and has no underscores. */
@@ -112,11 +104,12 @@ static int by_address(const void *pa, const void *pb)
 	return a->rank != b->rank ? a->rank - b->rank : strcmp(a->name, b->name);
 }
 
-static bool read_functions(struct elf_symbols *s)
+/* Of one of the tables, in *elf; false: it is not there, or has none. */
+static bool read_functions(struct elf_symbols *s, Elf *elf, uint32_t table)
 {
 	size_t n, i, kept;
 	GElf_Shdr header;
-	Elf_Scn *section = symbol_table(s->elf, &header);
+	Elf_Scn *section = section_of(elf, table, &header);
 	Elf_Data *data = section ? elf_getdata(section, NULL) : NULL;
 	const char *name;
 	GElf_Sym sym;
@@ -124,12 +117,13 @@ static bool read_functions(struct elf_symbols *s)
 	if (!data)
 		return false;
 	n = data->d_size / header.sh_entsize;
+	free(s->function);
 	s->function = calloc(n ?: 1, sizeof(*s->function));
 	for (i = 0; s->function && i < n; i++) {
 		if (!gelf_getsym(data, i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
 		    !sym.st_shndx || !sym.st_size)
 			continue;
-		name = elf_strptr(s->elf, header.sh_link, sym.st_name);
+		name = elf_strptr(elf, header.sh_link, sym.st_name);
 		if (name && *name)
 			s->function[s->n++] = (struct function){ sym.st_value, sym.st_size, name,
 								 rank_of(&sym, name) };
@@ -144,6 +138,51 @@ static bool read_functions(struct elf_symbols *s)
 	return true;
 }
 
+static const uint8_t *note_build_id(Elf_Data *data, size_t *size)
+{
+	size_t at = 0, name, id;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &id))) {
+		*size = note.n_descsz;
+		if (note.n_type == NT_GNU_BUILD_ID && *size >= 2 && *size <= BUILD_ID_MAX &&
+		    note.n_namesz == sizeof("GNU") &&
+		    !memcmp((const char *)data->d_buf + name, "GNU", sizeof("GNU")))
+			return (const uint8_t *)data->d_buf + id;
+	}
+	return NULL;
+}
+
+static const uint8_t *build_id(Elf *elf, size_t *size)
+{
+	Elf_Scn *section = NULL;
+	const uint8_t *id = NULL;
+	GElf_Shdr h;
+
+	while (!id && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &h) && h.sh_type == SHT_NOTE)
+			id = note_build_id(elf_getdata(section, NULL), size);
+	return id;
+}
+
+/* Where packages with symbols have those of a file, by its build ID. */
+static bool read_debug(struct elf_symbols *s)
+{
+	char path[sizeof("/usr/lib/debug/.build-id//.debug") + 2 * BUILD_ID_MAX];
+	size_t size, len, i;
+	const uint8_t *id = build_id(s->elf, &size);
+
+	if (!id)
+		return false;
+	len = sprintf(path, "/usr/lib/debug/.build-id/%02x/", id[0]);
+	for (i = 1; i < size; i++)
+		len += sprintf(path + len, "%02x", id[i]);
+	strcpy(path + len, ".debug");
+	s->debug_fd = open(path, O_RDONLY | O_CLOEXEC);
+	s->debug = s->debug_fd < 0 ? NULL : elf_begin(s->debug_fd, ELF_C_READ, NULL);
+	return s->debug && read_functions(s, s->debug, SHT_SYMTAB);
+}
+
 static uint64_t changed(const struct stat *st)
 {
 	return st->st_ctim.tv_sec * 1000000000ULL + st->st_ctim.tv_nsec;
@@ -156,6 +195,7 @@ struct elf_symbols *elf_symbols_read(const char *path, const struct file_id *id)
 
 	if (!s)
 		return NULL;
+	s->debug_fd = -1;
 	/* Whatever lies there by now: a device or FIFO must not be opened, or waited for. */
 	s->fd = stat(path, &st) || !S_ISREG(st.st_mode) ? -1 :
 		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -165,7 +205,9 @@ struct elf_symbols *elf_symbols_read(const char *path, const struct file_id *id)
 	elf_version(EV_CURRENT);
 	/* Not mapped: who truncates it meanwhile must not end us. */
 	s->elf = elf_begin(s->fd, ELF_C_READ, NULL);
-	if (s->elf && elf_kind(s->elf) == ELF_K_ELF && read_segments(s) && read_functions(s))
+	if (s->elf && elf_kind(s->elf) == ELF_K_ELF && read_segments(s) &&
+	    (read_functions(s, s->elf, SHT_SYMTAB) || read_debug(s) ||
+	     read_functions(s, s->elf, SHT_DYNSYM)))
 		return s;
 fail:
 	elf_symbols_free(s);
@@ -176,7 +218,10 @@ void elf_symbols_free(struct elf_symbols *s)
 {
 	if (!s)
 		return;
+	elf_end(s->debug);
 	elf_end(s->elf);
+	if (s->debug_fd >= 0)
+		close(s->debug_fd);
 	if (s->fd >= 0)
 		close(s->fd);
 	free(s->segment);

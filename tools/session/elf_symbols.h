@@ -14,7 +14,8 @@ struct file_id {
 struct elf_symbols;
 
 /*
- * From the file's symbol table (.symtab, or else .dynsym). NULL, without an error line: it
+ * From the file's symbol table (.symtab, there or in the file of
+ * its build ID in /usr/lib/debug, or else .dynsym). NULL, without an error line: it
  * cannot be read, is no ELF file, has no symbols, or is not the one that was mapped.
  */
 struct elf_symbols *elf_symbols_read(const char *path, const struct file_id *id);

@@ -4,25 +4,19 @@ import os
 import re
 import subprocess
 
-from lock_report import counts, samples, sums
+from lock_report import REPORT, counts, lock, rows, sums
 from robust_lib import note, result, strict
 
-REPORT = "/tmp/user.json"
+TRIES = 3
 # Of the same program at two places, of one that becomes another, and of a copy without
 # symbols: what each waits for.
 ROUNDS = {"first": 3, "second": 5, "before": 2, "other": 7, "bare": 4}
 KERNEL = r"(?:[^;\[\]]+;)*"
 
 
-def run_of(path):
-    with open(path, "rb") as f:
-        return strict(f.read())["runs"][0]
-
-
 def stacks(run):
     """{stack: waits} of those for the file"""
-    return {m["labels"]["stack"]: m["value"] for m in samples(run, "lock_contended")
-            if m.get("labels", {}).get("stack", "").endswith(";[inode write]")}
+    return {text: n for text, n in rows(run, "stack").items() if text.endswith(";[inode write]")}
 
 
 def waits(told, comm, frames):
@@ -89,7 +83,8 @@ def ended():
                        capture_output=True, text=True, timeout=300, check=False)
     if p.returncode or p.stderr:
         raise ValueError(f"status {p.returncode}: {p.stderr}")
-    run = run_of(REPORT)
+    with open(REPORT, "rb") as f:
+        run = strict(f.read())["runs"][0]
     told = stacks(run)
     wrong = problems(run, told, offsets(p.stdout.splitlines()[-1]))
     trust = run["trust"]
@@ -132,12 +127,26 @@ def living():
     result("folded stacks of user space, of a process that runs already", "\n".join(wrong))
 
 
+def spinning():
+    """Where a spinlock is waited for: the function that touches pages, and what it calls."""
+    for _ in range(TRIES):
+        run = lock("mmscope", "bench", "contend", "page_table", "--seconds", "1",
+                   options=("--user-stacks", "--stacks=16384"))
+        told = rows(run, "stack")
+        mine = [text for text in told if text.endswith("[page_table spin]")]
+        if mine:
+            break
+    wrong = [text for text in sums(run, 5) if not text.startswith("map_full")]
+    # The innermost frame needs no frame pointer.
+    if not any(";work_page_table;asm_exc_page_fault;" in text for text in mine):
+        wrong.append(f"no stack from user space: {mine[:5]} of {len(told)}")
+    note(f"spinlocks: {len(mine)} stacks of {len(told)}")
+    result("stacks of user space where a spinlock is waited for", "\n".join(wrong))
+
+
 def unasked():
     """Without it nothing is told, and nothing counted."""
-    subprocess.run(["mmscope", "lock", "--stacks=4096", "--json", "-o", REPORT, "--",
-                    "lock_user", "3"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   timeout=300, check=True)
-    run = run_of(REPORT)
+    run = lock("lock_user", "3", options=("--stacks=4096",))
     told = stacks(run)
     wrong = [text for text in told if "user_a" in text or "main" in text]
     if "user_frames" in run["trust"] or not told or not counts(run):
@@ -146,7 +155,7 @@ def unasked():
 
 
 def main():
-    for case in (ended, living, unasked):
+    for case in (ended, living, spinning, unasked):
         try:
             case()
         except (ValueError, KeyError, IndexError, OSError, subprocess.SubprocessError) as e:
