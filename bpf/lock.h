@@ -161,6 +161,18 @@ static __always_inline void wait_over(const struct wait *w, u64 now)
 
 /* ---- waits of a task that may sleep ---- */
 
+/* A semaphore of each CPU has no owner, and begins as others do where those are not probed. */
+static __always_inline u8 holder_from(u32 site, struct lock_id id)
+{
+	if (site == SITE_READ || site == SITE_WRITE)
+		return HOLDER_RWSEM;
+	if (site == SITE_VMA || site == SITE_VMA_OTHER)
+		return HOLDER_READERS;
+	if (site == SITE_EVENT && (id.mode == MODE_MUTEX || id.class != CLASS_OTHER))
+		return HOLDER_WORD;
+	return HOLDER_UNTOLD;
+}
+
 /* A wait for a lock begins; `mode` is a read, a write, or what has only one. */
 static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 {
@@ -229,6 +241,7 @@ static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 			(struct lock_id){ CLASS_VMA_LOCK, mode, SPACE_OTHER } :
 		     site >= SITE_FOLIO ? (struct lock_id){ CLASS_FOLIO, mode, SPACE_NONE } :
 		     lock_identify(lock, mode);
+		id.holder = holder_from(site, id);
 		w->slot = lock_slot(id);
 		w->row = row_count(lock, id);
 		w->stack = stack_count(ctx, id);

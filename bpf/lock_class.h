@@ -35,6 +35,7 @@ struct owner_word {
 
 /* Real-time kernels have other ones, without an owner that is told. */
 struct rw_semaphore {
+	struct owner_word count;
 	struct owner_word owner;
 	struct raw_spinlock wait_lock;
 };
@@ -145,6 +146,15 @@ enum pageflags___lock {
 
 struct lock_id {
 	u8 class, mode, space;
+	u8 holder;	/* enum holder_from */
+};
+
+/* Where a lock that is waited for tells who holds it. */
+enum holder_from {
+	HOLDER_UNTOLD,
+	HOLDER_WORD,		/* its word of the owner */
+	HOLDER_RWSEM,		/* ... and the count, in which a reader has counted itself */
+	HOLDER_READERS,		/* who waits, waits for readers alone */
 };
 
 static __always_inline u64 word_at(u64 address)

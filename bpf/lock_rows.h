@@ -79,9 +79,16 @@ static __always_inline u64 space_leader(u64 mm)
 	return task ? word_at(task + OFFSET(task_struct, group_leader)) : 0;
 }
 
-/* kernel/locking/rwsem.c and mutex.c: what else the word of the owner holds (5.3 to 7.3). */
+/*
+ * kernel/locking/rwsem.c and mutex.c (5.3 to 7.3): what else the word of the owner holds,
+ * and the count of a rwsem: a bit of its writer, and its readers. Other bits than these are
+ * of who waits, and a lock that nobody holds is not had at once while they are set.
+ */
 #define RWSEM_READER_OWNED	1ULL
 #define OWNER_FLAGS		7ULL
+#define RWSEM_WRITER		1ULL
+#define RWSEM_READER		(1ULL << 8)
+#define RWSEM_HELD		(RWSEM_WRITER | ((1ULL << 63) - RWSEM_READER))
 
 /* Is it a task? Its process's first thread is its own, and has the process's number. */
 static __always_inline bool is_task(u64 task)
@@ -93,22 +100,44 @@ static __always_inline bool is_task(u64 task)
 	       half_at(task + OFFSET(task_struct, tgid));
 }
 
-/* The first thread of the process that holds a lock; 0: readers, or it is not told. */
-static __always_inline u64 lock_holder(u64 lock, u32 mode, bool *readers)
-{
-	u64 owner = 0;
+/* Instead of a task. */
+enum holder { HELD_UNKNOWN, HELD_BY_READERS, HELD_BY_NOBODY };
 
-	if (mode == MODE_MUTEX && bpf_core_field_exists(((struct mutex *)0)->owner))
+/*
+ * The first thread of the process that holds a lock, or enum holder. A rwsem's owner is
+ * written behind its count: a writer that has come and not said so yet, or that has said
+ * that it goes, is not known.
+ */
+static __always_inline u64 lock_holder(u64 lock, struct lock_id id)
+{
+	u64 owner, count;
+
+	if (id.holder == HOLDER_READERS)
+		return HELD_BY_READERS;
+	if (id.holder == HOLDER_UNTOLD)
+		return HELD_UNKNOWN;
+	if (id.mode == MODE_MUTEX) {
+		if (!bpf_core_field_exists(((struct mutex *)0)->owner))
+			return HELD_UNKNOWN;
 		owner = word_at(lock + OFFSET(mutex, owner));
-	else if ((mode == MODE_READ || mode == MODE_WRITE) &&
-		 bpf_core_field_exists(((struct rw_semaphore *)0)->owner))
+		if (!(owner & ~OWNER_FLAGS))
+			return HELD_BY_NOBODY;	/* the word is the lock itself */
+	} else {
+		if (!bpf_core_field_exists(((struct rw_semaphore *)0)->owner))
+			return HELD_UNKNOWN;
+		count = word_at(lock + OFFSET(rw_semaphore, count));
 		owner = word_at(lock + OFFSET(rw_semaphore, owner));
-	if (mode != MODE_MUTEX && owner & RWSEM_READER_OWNED) {
-		*readers = is_task(owner & ~OWNER_FLAGS);
-		return 0;
+		if (id.holder == HOLDER_RWSEM && id.mode == MODE_READ)
+			count -= RWSEM_READER;
+		if (!(count & RWSEM_HELD))
+			return HELD_BY_NOBODY;
+		if (!(count & RWSEM_WRITER))
+			return owner & RWSEM_READER_OWNED ? HELD_BY_READERS : HELD_UNKNOWN;
+		if (owner & RWSEM_READER_OWNED)
+			return HELD_UNKNOWN;
 	}
 	owner &= ~OWNER_FLAGS;
-	return is_task(owner) ? word_at(owner + OFFSET(task_struct, group_leader)) : 0;
+	return is_task(owner) ? word_at(owner + OFFSET(task_struct, group_leader)) : HELD_UNKNOWN;
 }
 
 /*
@@ -117,9 +146,8 @@ static __always_inline u64 lock_holder(u64 lock, u32 mode, bool *readers)
  */
 static __noinline u32 row_find(u64 lock, u32 packed)
 {
-	struct lock_id id = { packed, packed >> 8, packed >> 16 };
+	struct lock_id id = { packed, packed >> 8, packed >> 16, packed >> 24 };
 	u64 word[2] = { 0 }, name[2] = { 0 }, key, old, cache = 0, leader = 0;
-	bool readers = false;
 	struct lock_row *row = 0;
 	u32 offset = 0, pid = 0, i, at;
 
@@ -143,13 +171,16 @@ static __noinline u32 row_find(u64 lock, u32 packed)
 			pid = pid_of(leader);
 		}
 	} else if (lock_by == LABEL_HOLDER) {
-		leader = lock_holder(lock, id.mode, &readers);
-		word[0] = leader ?: readers;
-		if (leader) {
+		word[0] = leader = lock_holder(lock, id);
+		if (leader == HELD_BY_READERS)
+			__builtin_memcpy(name, "(readers)", 10);
+		else if (leader == HELD_BY_NOBODY)
+			__builtin_memcpy(name, "(nobody)", 9);
+		if (leader <= HELD_BY_NOBODY) {
+			leader = 0;
+		} else {
 			word[1] = word_at(leader + OFFSET(task_struct, start_time));
 			pid = pid_of(leader);
-		} else if (readers) {
-			__builtin_memcpy(name, "(readers)", 10);
 		}
 	} else {
 		cache = slab_of(lock, &offset);
@@ -217,7 +248,8 @@ static __always_inline u32 row_count(u64 lock, struct lock_id id)
 
 	if (!read_memory || (lock_by == LABEL_MAX && id.class != CLASS_OTHER))
 		return ROW_NONE;
-	row = row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16);
+	row = row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16 |
+		       (u32)id.holder << 24);
 	row_begun(&lock_counts, row);
 	return row;
 }
