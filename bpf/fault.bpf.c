@@ -132,33 +132,119 @@ ENTRY_BODY(VMA_FIND)
 	if (!st)
 		return;
 	st->finding = 1;
-	if (lock_domain)
-		count(METRIC_LOCK_MMAP_FAULTS, slot_at(SLOT_BASE_NONE), 1);
 }
 ENTRY_PROGRAMS(VMA_FIND)
-
-EXIT_BODY(VMA_FIND_END)
-{
-	struct task_state *st;
-
-	if (ret)
-		return;		/* handle_mm_fault() follows and tells */
-	st = state_find();
-	if (!st || !st->finding)
-		return;
-	st->finding = 0;
-	if (!st->retrying) {
-		by_select_none(st);
-		refuse(st, BACKING_OTHER, REASON_NO_VMA);
-	}
-}
-EXIT_PROGRAMS(VMA_FIND_END)
 
 /* Since 6.7 userfaultfd waits under the VMA lock: its RETRY is no refusal. */
 static __always_inline bool uffd_armed(const bool typed, struct vm_area_struct *vma)
 {
 	return bpf_core_field_exists(vma->vm_userfaultfd_ctx.ctx) &&
 	       READ(vma, vm_userfaultfd_ctx.ctx);
+}
+
+/* A stack that grows has no VMA at the address until it has grown. */
+static __always_inline bool has_grown(const bool typed, struct vm_area_struct *vma, u64 vm_flags,
+				      u64 address)
+{
+	return vm_flags & VM_GROWSDOWN && address - READ(vma, vm_start) < 1u << page_shift;
+}
+
+/* Why its vm_ops let no attempt under the VMA lock succeed; REASON_MAX: they let it. */
+static __always_inline u32 ops_refusal(const bool typed, struct vm_area_struct *vma,
+				       const struct vm_operations_struct *ops, u64 vm_flags)
+{
+	return uffd_armed(typed, vma) || vm_flags & VM_HUGETLB || READ(ops, map_pages) ?
+	       REASON_MAX : REASON_NO_MAP_PAGES;
+}
+
+/*
+ * The last that wrote to the address space before mmap_lock was taken had write-locked
+ * this VMA. Also told of one that is new: nothing else has been written since.
+ */
+static __always_inline bool written_last(const bool typed, struct vm_area_struct *vma)
+{
+	struct mm_struct *mm = READ(vma, vm_mm);
+
+	return bpf_core_field_exists(mm->mm_lock_seq.sequence) &&
+	       READ(mm, mm_lock_seq.sequence) == READ(vma, vm_lock_seq) + 1;
+}
+
+/*
+ * Why a fault has taken mmap_lock, of what is seen when it has: the attempt that was
+ * refused, if there was one, is not. What can be read is what it met, or may have met.
+ */
+static __always_inline u32 find_reason(const bool typed, struct vm_area_struct *vma,
+				       u64 address)
+{
+	const struct vm_operations_struct *ops = READ(vma, vm_ops);
+	u64 vm_flags = READ(vma, vm_flags);
+
+	if (fault_has_waited())
+		return REASON_RETRIED;
+	/* The address is 0 where it is not seen, which is in no stack. */
+	if (has_grown(typed, vma, vm_flags, address))
+		return REASON_NO_VMA;
+	if (ops && ops_refusal(typed, vma, ops, vm_flags) == REASON_NO_MAP_PAGES)
+		return REASON_NO_MAP_PAGES;
+	if (uffd_armed(typed, vma))
+		return REASON_UFFD;
+	/* Its anon_vma cannot be made while somebody writes to the address space (6.10). */
+	if (!ops && !(u64)READ(vma, anon_vma) && !written_last(typed, vma))
+		return REASON_ANON_VMA;
+	return REASON_VMA_WRITE_LOCKED;
+}
+
+static __always_inline void vma_found(const bool typed, struct task_state *st, u64 ret,
+				      struct vm_area_struct *vma, u64 address)
+{
+	u32 reason = REASON_NO_VMA, slot;
+
+	if (lock_domain) {
+		if (ret)
+			reason = find_reason(typed, vma, address);
+		slot = reason_slot(reason);
+		count(METRIC_LOCK_MMAP_FAULTS, slot, 1);
+		if (reason != REASON_NO_VMA && reason != REASON_RETRIED)
+			mark_inferred(METRIC_LOCK_MMAP_FAULTS, slot);
+		if (!fault_parts) {
+			st->finding = 0;
+			return;
+		}
+	}
+	if (ret)
+		return;		/* handle_mm_fault() follows and tells */
+	st->finding = 0;
+	if (!st->retrying) {
+		by_select_none(st);
+		refuse(st, BACKING_OTHER, REASON_NO_VMA);
+	}
+}
+
+/* What is returned has a type behind the three arguments. */
+SEC("fexit")
+int VMA_FIND_END__fexit(u64 *ctx)
+{
+	struct task_state *st;
+	u64 ret = 0;
+
+	bpf_get_func_ret(ctx, &ret);
+	if (ret && !lock_domain)
+		return 0;
+	st = state_find();
+	if (st && st->finding)
+		vma_found(true, st, ret, (void *)ctx[3], ctx[1]);
+	return 0;
+}
+
+SEC("kretprobe")
+int VMA_FIND_END__kretprobe(struct pt_regs *ctx)
+{
+	struct task_state *st = state_find();
+	u64 ret = PT_REGS_RC(ctx);
+
+	if (st && st->finding)
+		vma_found(false, st, ret, (void *)ret, 0);
+	return 0;
 }
 
 /*
@@ -258,12 +344,9 @@ ENTRY_BODY(FAULT_ENTRY)
 	if (flags & FAULT_FLAG_VMA_LOCK) {
 		st->refusal = REASON_OTHER;
 		if (ops)
-			st->refusal = uffd_armed(typed, vma) || vm_flags & VM_HUGETLB ||
-				      READ(ops, map_pages) ? REASON_MAX : REASON_NO_MAP_PAGES;
+			st->refusal = ops_refusal(typed, vma, ops, vm_flags);
 	} else if (st->finding && flags & FAULT_FLAG_USER && !st->retrying) {
-		/* A stack that grows has no VMA at the address until it has grown. */
-		bool grown = vm_flags & VM_GROWSDOWN &&
-			     a1 - READ(vma, vm_start) < 1u << page_shift;
+		bool grown = has_grown(typed, vma, vm_flags, a1);
 
 		refuse(st, grown ? BACKING_OTHER : st->backing,
 		       grown ? REASON_NO_VMA : REASON_VMA_WRITE_LOCKED);

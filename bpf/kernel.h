@@ -37,8 +37,11 @@ struct pt_regs;
 /* Does the frame say that user space was running? */
 #if defined(__TARGET_ARCH_x86)
 #define USER_REGS(regs)		(READ(regs, cs) & 3)
+/* ... and came into the kernel by an exception: the number of a system call is there else. */
+#define EXCEPTION_REGS(regs)	((s64)(regs)->orig_rax < 0)
 #else
 #define USER_REGS(regs)		(!(READ((struct user_pt_regs *)(regs), pstate) & 0xf))
+#define EXCEPTION_REGS(regs)	false	/* not told: no fault is known to have waited */
 #endif
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -60,6 +63,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *group_leader;
 	u64 start_time;
+	unsigned long min_flt, maj_flt;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	u64 self_exec_id;	/* so often it has become another program; 64 bits since 5.7 */
@@ -81,8 +85,13 @@ struct mm_rss_stat {
 	s64 count[4];
 };
 
+typedef struct seqcount {
+	unsigned int sequence;
+} seqcount_t;
+
 struct mm_struct {
 	atomic_t mm_users;
+	seqcount_t mm_lock_seq;		/* a number until 6.12; before 6.4 none */
 	struct task_struct *owner;	/* with memory cgroups only */
 	struct percpu_counter rss_stat[4];
 };
@@ -164,6 +173,7 @@ struct vm_area_struct {
 	unsigned long vm_end;
 	struct mm_struct *vm_mm;
 	unsigned long vm_flags;
+	unsigned int vm_lock_seq;	/* since 6.4 */
 	struct anon_vma *anon_vma;
 	const struct vm_operations_struct *vm_ops;
 	struct file *vm_file;

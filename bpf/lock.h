@@ -194,6 +194,8 @@ static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 		return;
 	}
 	waits_fresh(t);
+	if (site >= SITE_FOLIO && site <= SITE_SLEEP)
+		fault_waits(t);
 	depth = t->depth;
 	/* A mutex says that it begins when it spins, and again when it sleeps. */
 	if (site == SITE_EVENT && depth && depth <= WAITS_MAX) {

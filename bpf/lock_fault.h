@@ -27,6 +27,7 @@ struct wait {
 struct task_waits {
 	u32 run;		/* the value of `observing` that the rest is of */
 	u32 depth;
+	u64 fault;		/* number of the fault that waited for a folio; 0: none did */
 	u64 within;		/* of the path that waits are asked for: its frame; 0: not in it */
 	struct wait wait[WAITS_MAX];
 };
@@ -52,11 +53,37 @@ static __always_inline void waits_fresh(struct task_waits *t)
 		return;
 	t->run = observing;
 	t->depth = 0;
+	t->fault = 0;
 }
 
 static __always_inline u32 waits_depth(const struct task_waits *t)
 {
 	return t && waits_valid(t) ? t->depth : 0;
+}
+
+/* Faults of the task that are done, and 1: the one that it is in, if it is in one. */
+static __always_inline u64 fault_number(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->min_flt + task->maj_flt + 1;
+}
+
+/* A wait for a folio: is it that of a fault, which may give up its lock for it? */
+static __always_inline void fault_waits(struct task_waits *t)
+{
+	struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	if (EXCEPTION_REGS(regs))
+		t->fault = fault_number();
+}
+
+static __always_inline bool fault_has_waited(void)
+{
+	struct task_waits *t;
+
+	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
+	return t && waits_valid(t) && t->fault == fault_number();
 }
 
 /*

@@ -154,6 +154,11 @@ static __always_inline u32 refused_slot(u32 backing, u32 reason)
 	return slot_at(SLOT_BASE_REFUSED + backing * REASON_MAX + reason);
 }
 
+static __always_inline u32 reason_slot(u32 reason)
+{
+	return slot_at(SLOT_BASE_REASON + reason);
+}
+
 static __always_inline u32 outcome_slot(u32 backing, u32 outcome)
 {
 	return slot_at(SLOT_BASE_OUTCOME + backing * OUTCOME_MAX + outcome);

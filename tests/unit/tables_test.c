@@ -25,6 +25,8 @@ static size_t raw_index(enum shape shape, const unsigned int *v)
 		return SLOT_BASE_ATTEMPT + v[0] * TRIGGER_MAX + v[1];
 	case SHAPE_REFUSED:
 		return SLOT_BASE_REFUSED + v[0] * REASON_MAX + v[1];
+	case SHAPE_REASON:
+		return SLOT_BASE_REASON + v[0];
 	case SHAPE_OUTCOME:
 		return SLOT_BASE_OUTCOME + v[0] * OUTCOME_MAX + v[1];
 	case SHAPE_BACKING:
@@ -105,6 +107,9 @@ static void test_can_occur(void **state)
 	assert_false(occurs(SHAPE_ATTEMPT, BACKING_FILE, TRIGGER_MMAP, 0));
 	assert_true(occurs(SHAPE_REFUSED, BACKING_OTHER, REASON_NO_VMA, 0));
 	assert_false(occurs(SHAPE_REFUSED, BACKING_FILE, REASON_NO_VMA, 0));
+	assert_false(occurs(SHAPE_REFUSED, BACKING_FILE, REASON_RETRIED, 0));
+	assert_true(occurs(SHAPE_REASON, REASON_RETRIED, 0, 0));
+	assert_false(occurs(SHAPE_REASON, REASON_OTHER, 0, 0));
 	assert_false(occurs(SHAPE_BACKING, BACKING_MAX, 0, 0));
 	assert_false(occurs(SHAPE_REFUSED, BACKING_FILE, REASON_MAX, 0));
 }

@@ -58,6 +58,7 @@ static const struct {
 			      { LABEL_BACKING, LABEL_METHOD, LABEL_TRIGGER } },
 	[SHAPE_ATTEMPT]	  = { SLOT_BASE_ATTEMPT, 2, { LABEL_BACKING, LABEL_TRIGGER } },
 	[SHAPE_REFUSED]	  = { SLOT_BASE_REFUSED, 2, { LABEL_BACKING, LABEL_REASON } },
+	[SHAPE_REASON]	  = { SLOT_BASE_REASON, 1, { LABEL_REASON } },
 	[SHAPE_OUTCOME]	  = { SLOT_BASE_OUTCOME, 2, { LABEL_BACKING, LABEL_OUTCOME } },
 	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
 	[SHAPE_LOCK]	  = { SLOT_BASE_LOCK, 3, { LABEL_CLASS, LABEL_MODE, LABEL_SPACE } },
@@ -182,7 +183,10 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 		return value[1] != TRIGGER_MMAP;
 	case SHAPE_REFUSED:
 		/* Without a VMA there is no backing to name. */
-		return value[1] != REASON_NO_VMA || value[0] == BACKING_OTHER;
+		return value[1] != REASON_RETRIED &&
+		       (value[1] != REASON_NO_VMA || value[0] == BACKING_OTHER);
+	case SHAPE_REASON:
+		return value[0] != REASON_OTHER;
 	case SHAPE_LOCK:
 		return lock_can_occur(value[0], value[1], value[2]);
 	case SHAPE_OUTCOME:

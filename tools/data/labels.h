@@ -51,12 +51,14 @@
 	X(MINOR,	"minor")		\
 	X(MAJOR,	"major")
 
+/* Why a fault took mmap_lock; `retried`: it had waited, and given up its lock for that. */
 #define REASONS(X)				\
 	X(NO_MAP_PAGES,		"no_map_pages")		\
 	X(ANON_VMA,		"anon_vma")		\
 	X(UFFD,			"uffd")			\
 	X(VMA_WRITE_LOCKED,	"vma_write_locked")	\
 	X(NO_VMA,		"no_vma")		\
+	X(RETRIED,		"retried")		\
 	X(OTHER,		"other")
 
 #define OUTCOMES(X)				\
@@ -172,6 +174,7 @@ enum shape {
 	SHAPE_INSTALL,		/* backing, method, trigger; only methods that install PTEs */
 	SHAPE_ATTEMPT,		/* backing, trigger */
 	SHAPE_REFUSED,		/* backing, reason */
+	SHAPE_REASON,		/* reason */
 	SHAPE_OUTCOME,		/* backing, outcome */
 	SHAPE_BACKING,		/* backing */
 	SHAPE_LOCK,		/* class, mode, space */
@@ -190,7 +193,8 @@ enum slot_base {
 	SLOT_BASE_INSTALL	= SLOT_BASE_FAULT + FAULT_PRODUCT,
 	SLOT_BASE_ATTEMPT	= SLOT_BASE_INSTALL + FAULT_PRODUCT,
 	SLOT_BASE_REFUSED	= SLOT_BASE_ATTEMPT + BACKING_MAX * TRIGGER_MAX,
-	SLOT_BASE_OUTCOME	= SLOT_BASE_REFUSED + BACKING_MAX * REASON_MAX,
+	SLOT_BASE_REASON	= SLOT_BASE_REFUSED + BACKING_MAX * REASON_MAX,
+	SLOT_BASE_OUTCOME	= SLOT_BASE_REASON + REASON_MAX,
 	SLOT_BASE_BACKING	= SLOT_BASE_OUTCOME + BACKING_MAX * OUTCOME_MAX,
 	SLOT_BASE_LOCK		= SLOT_BASE_BACKING + BACKING_MAX,
 	SLOT_BASE_MODE		= SLOT_BASE_LOCK + CLASS_MAX * MODE_MAX * SPACE_MAX,

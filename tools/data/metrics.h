@@ -182,9 +182,9 @@
 	X(LOCK_INTERRUPT, "lock_interrupt_wait", LOCK, TIME, "ns", NONE,		\
 	  LOWER, 0, 0, NONE, 3, EV(SPIN_WAIT) | EV(SPIN_WAIT_END) | EV(MAP_PAGES_READ), 0, \
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
-	X(LOCK_MMAP_FAULTS, "lock_mmap_faults", LOCK, COUNTER, "calls", NONE,		\
-	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND), 0,						\
-	  "attempts of faults from user space that took mmap_lock, first or further ones")
+	X(LOCK_MMAP_FAULTS, "lock_mmap_faults", LOCK, COUNTER, "calls", REASON,		\
+	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND) | EV(VMA_FIND_END), WAITS_BEGIN,			\
+	  "attempts of faults from user space that took mmap_lock, by the reason")
 
 /* What can be observed together or apart, as -e names it: X(id, bit, name). */
 #define DOMAINS(X)	X(FAULT, 1, "fault") X(LOCK, 2, "lock")

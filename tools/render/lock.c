@@ -204,10 +204,32 @@ void text_folded(FILE *f, const struct run *run)
 	free(lines);
 }
 
+/* Readers that the lock of their mapping did not do for, by the reason. */
+static void print_mmap_faults(FILE *f, const struct run *run)
+{
+	const char *const *reason = label_values(LABEL_REASON);
+	const char *want[LABEL_MAX] = { NULL };
+	struct total t;
+	bool any = false;
+
+	if (!run_total(run, METRIC_LOCK_MMAP_FAULTS, NULL, &t, NULL) || !t.value)
+		return;
+	fprintf(f, "faults that took mmap_lock, for the first or a further attempt: %s (",
+		text_total(&t).s);
+	for (; *reason; reason++) {
+		want[LABEL_REASON] = *reason;
+		if (!run_total(run, METRIC_LOCK_MMAP_FAULTS, want, &t, NULL) || !t.value)
+			continue;
+		fprintf(f, "%s%s %s", any ? ", " : "", *reason, text_cell(&t).s);
+		any = true;
+	}
+	fputs(")\n", f);
+}
+
 /* Numbers that belong to no row. */
 static void print_rest(FILE *f, const struct run *run, const struct view *view)
 {
-	struct total nested, refused;
+	struct total nested;
 	struct hist *h = malloc(sizeof(*h));
 	unsigned int flags;
 
@@ -217,9 +239,7 @@ static void print_rest(FILE *f, const struct run *run, const struct view *view)
 	if (run_total(run, METRIC_LOCK_NESTED, NULL, &nested, NULL) && nested.value)
 		fprintf(f, "within another wait, whose time holds theirs: %s waits\n",
 			text_total(&nested).s);
-	if (run_total(run, METRIC_LOCK_MMAP_FAULTS, NULL, &refused, NULL) && refused.value)
-		fprintf(f, "attempts of faults that took mmap_lock, the first or a further one: %s\n",
-			text_total(&refused).s);
+	print_mmap_faults(f, run);
 	free(h);
 }
 
