@@ -290,6 +290,50 @@ cleanup:
 	free(h);
 }
 
+/*
+ * Of the waits without a class, those whose lock has no name either: a text in brackets
+ * stands for all of them. Nothing is said where locks are not told at all.
+ */
+static void print_unnamed(FILE *f, const struct run *run, uint64_t all)
+{
+	uint64_t waits = 0, ns = 0;
+	struct lock_line *lines;
+	size_t n, i;
+
+	lines = gather(run, LABEL_LOCK, &n);
+	for (i = 0; lines && i < n; i++) {
+		if (*lines[i].label[0] != '(')
+			continue;
+		waits += lines[i].waits;
+		ns += lines[i].ns;
+	}
+	if (lines && n)
+		fprintf(f, ", of these without a name %s waits, %s", text_count(waits).s,
+			text_percent(ns, all).s);
+	free(lines);
+}
+
+static void print_headline(FILE *f, const struct run *run, const struct lock_line *lines,
+			   size_t n, uint64_t all)
+{
+	uint64_t waits = 0, unnamed = 0, unnamed_waits = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		waits += lines[i].waits;
+		if (strcmp(lines[i].label[0], "other"))
+			continue;
+		unnamed += lines[i].ns;
+		unnamed_waits += lines[i].waits;
+	}
+	fprintf(f, "%s waits for locks, %s; %s (%s) has %s of it; without a class %s waits, %s",
+		text_count(waits).s, text_time(all).s, lines[0].label[0], lines[0].label[1],
+		text_percent(lines[0].ns, all).s, text_count(unnamed_waits).s,
+		text_percent(unnamed, all).s);
+	print_unnamed(f, run, all);
+	fputc('\n', f);
+}
+
 void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 {
 	static const struct {
@@ -302,8 +346,8 @@ void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 		{ LABEL_OWNER, "WHOSE ADDRESS SPACE" },
 		{ LABEL_HOLDER, "WHO HELD IT" },
 	};
-	uint64_t waits = 0, all = 0, unnamed = 0, unnamed_waits = 0;
 	struct lock_line *lines;
+	uint64_t all = 0;
 	size_t n, i;
 
 	print_fault_parts(f, run, view);
@@ -312,20 +356,11 @@ void text_lock_part(FILE *f, const struct run *run, const struct view *view)
 		fputs("(out of memory)\n", f);
 		return;
 	}
-	for (i = 0; i < n; i++) {
-		waits += lines[i].waits;
+	for (i = 0; i < n; i++)
 		all += lines[i].ns;
-		if (strcmp(lines[i].label[0], "other"))
-			continue;
-		unnamed += lines[i].ns;
-		unnamed_waits += lines[i].waits;
-	}
 	text_colour(f, view, "1");
 	if (n)
-		fprintf(f, "%s waits for locks, %s; %s (%s) has %s of it; without a class %s "
-			"waits, %s\n", text_count(waits).s, text_time(all).s, lines[0].label[0],
-			lines[0].label[1], text_percent(lines[0].ns, all).s,
-			text_count(unnamed_waits).s, text_percent(unnamed, all).s);
+		print_headline(f, run, lines, n, all);
 	else
 		fputs("no waits for locks\n", f);
 	text_colour(f, view, NULL);

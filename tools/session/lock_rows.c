@@ -12,6 +12,7 @@
 #include "session/kallsyms.h"
 #include "session/lock_rows.h"
 #include "session/lock_stacks.h"
+#include "session/places.h"
 #include "session/plan.h"
 
 struct lock_rows {
@@ -109,24 +110,10 @@ static bool in_use(const struct lock_rows *l, size_t i)
 	return l->now[i].begun != l->start[i].begun || l->now[i].ended != l->start[i].ended;
 }
 
-/* The symbol that an address lies in: "rq_lock", "init_mm+0x68"; NULL: in none. */
-static const char *symbol_text(const struct symbols *s, uint64_t address, char *text, size_t size)
-{
-	const struct symbol *sym = symbols_over(s, address);
-
-	if (!sym)
-		return NULL;
-	if (sym->address == address)
-		snprintf(text, size, "%s", sym->name);
-	else
-		snprintf(text, size, "%s+%#" PRIx64, sym->name, address - sym->address);
-	return text;
-}
-
 #define OTHERS	"(others)"
 
 static const char *row_text(const struct lock_rows *l, size_t i, struct stack_names *names,
-			    char *text, size_t size)
+			    const struct places *places, char *text, size_t size)
 {
 	const struct lock_row *row;
 
@@ -157,10 +144,7 @@ static const char *row_text(const struct lock_rows *l, size_t i, struct stack_na
 		snprintf(text, size, "%.32s+%u", row->name, row->offset);
 		return text;
 	}
-	if (symbol_text(names->s, row->lock, text, size))
-		return text;
-	/* Where addresses are hidden nobody is told one. */
-	return "(no name)";
+	return place_text(places, row->lock, text, size);
 }
 
 /* Of a metric's classes, before the rows: lost runs hide waits of any. */
@@ -299,6 +283,7 @@ static ssize_t name_rows(const struct lock_rows *l, struct named_row *row, struc
 	struct symbols s = { 0 };
 	struct stack_names names = { .s = &s, .images = l->maps.images,
 				     .user_rows = l->maps.n };
+	struct places places = { .symbols = &s };
 	char *room = malloc(STACK_TEXT);
 	const char *text;
 	ssize_t n = 0;
@@ -306,10 +291,12 @@ static ssize_t name_rows(const struct lock_rows *l, struct named_row *row, struc
 
 	if (room && want_symbols(l))
 		symbols_read(&s, KALLSYMS);
+	if (s.n && !of_stacks(l))
+		places_read(&places, &s);
 	for (i = 0; room && i < l->n; i++) {
 		if (!in_use(l, i))
 			continue;
-		text = row_text(l, i, &names, room, STACK_TEXT);
+		text = row_text(l, i, &names, &places, room, STACK_TEXT);
 		/* Room for another text that it may get. */
 		row[n].text = malloc(strlen(text) + sizeof(OTHERS));
 		if (!row[n].text)
@@ -321,6 +308,7 @@ static ssize_t name_rows(const struct lock_rows *l, struct named_row *row, struc
 	}
 	run->trust.user_frames += names.named + names.unnamed;
 	run->trust.user_unnamed += names.unnamed;
+	places_free(&places);
 	symbols_free(&s);
 	free(room);
 	if (room && i == l->n)
