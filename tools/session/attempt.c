@@ -19,6 +19,8 @@ void fentry_refusal(char *reason, size_t size, int err_no, unsigned int params)
 		snprintf(reason, size, "no permission");
 	else if (err_no == EINVAL || err_no == EBUSY)
 		snprintf(reason, size, "notrace: the function cannot be patched");
+	else if (err_no == E2BIG)
+		snprintf(reason, size, "as many BPF programs are on it as one function may have");
 	else if (err_no == 524 || err_no == ENOTSUP)
 		snprintf(reason, size, "this kernel has no trampolines for it");
 	else
