@@ -6,10 +6,10 @@
  *   no_vma N     N accesses where nothing is mapped
  *   no_map_pages N     a System V segment of N pages is touched: its operations lack that
  *   uffd N       N pages are touched that a thread fills in when it is asked to
- *   anon_vma N   N mappings are touched, one by one, while a thread maps and unmaps others
+ *   anon_vma N   N mappings are touched, one by one, while a thread writes to the address space
  *   written N    three threads fault in one mapping, whose protection is changed N times
  *   retried N DIR      four threads fault N times each on a page of a file of ramfs, at DIR
- *   readers N    huge pages are touched while their mapping's protection is changed N times
+ *   readers N    N huge pages are touched while the protection of their mapping is changed
  *   occupy FUNCTION COMMAND...  the command, while as many BPF programs are on the function
  *                as the kernel takes; prints their number
  */
@@ -200,19 +200,26 @@ static void uffd(void)
 	pthread_join(filler, NULL);
 }
 
-#define OTHERS	(256 * PAGE)
-
-static void *map_others(void *arg)
+static void change(char *p, size_t size, long i)
 {
-	char *p;
+	if (mprotect(p, size, PROT_READ | PROT_WRITE | (i & 1 ? 0 : PROT_EXEC)))
+		fail("mprotect");
+}
+
+#define OTHERS	(2048 * PAGE)
+
+/* Of many pages, which takes a while, and of no mapping that anybody else touches. */
+static void *change_others(void *arg)
+{
+	char *p = map_memory(OTHERS);
 	size_t i;
 
-	while (!stop) {
-		p = map_memory(OTHERS);
-		for (i = 0; i < OTHERS; i += PAGE)
-			touch(p + i);
-		munmap(p, OTHERS);
-	}
+	madvise(p, OTHERS, MADV_NOHUGEPAGE);
+	for (i = 0; i < OTHERS; i += PAGE)
+		touch(p + i);
+	stop = false;
+	for (i = 0; !stop; i++)
+		change(p, OTHERS, i);
 	return NULL;
 }
 
@@ -226,7 +233,10 @@ static void anon_vma(void)
 	for (i = 0; i < rounds; i++)
 		if (mprotect(map + 2 * i * PAGE, PAGE, PROT_NONE))
 			fail("mprotect");
-	start(&other, map_others, 0);
+	stop = true;
+	start(&other, change_others, 0);
+	while (stop)
+		usleep(1000);
 	for (i = 0; i < rounds; i++)
 		touch(map + (2 * i + 1) * PAGE);
 	stop = true;
@@ -260,8 +270,7 @@ static void written(void)
 	for (i = 0; i < THREADS; i++)
 		start(&thread[i], fault_part, i);
 	for (i = 0; i < rounds; i++)
-		if (mprotect(map, THREADS * PART, PROT_READ | PROT_WRITE | (i & 1 ? 0 : PROT_EXEC)))
-			fail("mprotect");
+		change(map, THREADS * PART, i);
 	stop = true;
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
@@ -299,31 +308,35 @@ static void retried(const char *path)
 
 /* ---- readers ---- */
 
-#define HUGES	64
-
 static void *fault_huge(void *arg)
 {
 	long i;
 
-	for (i = 0; i < HUGES; i++)
+	for (i = 0; i < rounds; i++) {
 		touch(map + i * HUGE);
+		usleep(5000);
+	}
 	stop = true;
 	return NULL;
 }
 
-/* A huge page is emptied under the lock of its mapping, which takes a while. */
+/*
+ * A huge page is emptied under the lock of its mapping, which takes a while. Both sleep
+ * in between, so that a writer finds a reader and hardly ever the other way round.
+ */
 static void readers(void)
 {
 	pthread_t other;
 	long i;
 
-	map = map_memory((HUGES + 1) * HUGE);
+	map = map_memory((rounds + 1) * HUGE);
 	map += -(uintptr_t)map & (HUGE - 1);
-	madvise(map, HUGES * HUGE, MADV_HUGEPAGE);
+	madvise(map, rounds * HUGE, MADV_HUGEPAGE);
 	start(&other, fault_huge, 0);
-	for (i = 0; i < rounds && !stop; i++)
-		if (mprotect(map, HUGES * HUGE, PROT_READ | PROT_WRITE | (i & 1 ? 0 : PROT_EXEC)))
-			fail("mprotect");
+	for (i = 0; !stop; i++) {
+		change(map, rounds * HUGE, i);
+		usleep(500);
+	}
 	pthread_join(other, NULL);
 }
 
