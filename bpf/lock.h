@@ -574,4 +574,6 @@ static __noinline void spin_waited(u64 lock)
 SPIN_PROGRAMS()
 SPIN_PROGRAMS(2)
 
+#include "lock_release.h"
+
 #endif

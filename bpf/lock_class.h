@@ -155,6 +155,7 @@ enum holder_from {
 	HOLDER_WORD,		/* its word of the owner */
 	HOLDER_RWSEM,		/* ... and the count, in which a reader has counted itself */
 	HOLDER_READERS,		/* who waits, waits for readers alone */
+	HOLDER_SELF,		/* nobody waits here: the current task gives it back */
 };
 
 static __always_inline u64 word_at(u64 address)

@@ -116,6 +116,8 @@ static __always_inline u64 lock_holder(u64 lock, struct lock_id id)
 		return HELD_BY_READERS;
 	if (id.holder == HOLDER_UNTOLD)
 		return HELD_UNKNOWN;
+	if (id.holder == HOLDER_SELF)
+		return word_at((u64)bpf_get_current_task() + OFFSET(task_struct, group_leader));
 	if (id.mode == MODE_MUTEX) {
 		if (!bpf_core_field_exists(((struct mutex *)0)->owner))
 			return HELD_UNKNOWN;
@@ -241,17 +243,34 @@ static __always_inline void row_ended(void *counts, u32 row, u64 ns)
 	__sync_fetch_and_add(&c->ns, ns);
 }
 
-/* A wait for a lock that begins, in its row; ROW_NONE: it is in none. */
-static __always_inline u32 row_count(u64 lock, struct lock_id id)
+/* The row of a lock; ROW_NONE: it is in none. */
+static __always_inline u32 row_of(u64 lock, struct lock_id id)
 {
-	u32 row;
-
 	if (!read_memory || (lock_by == LABEL_MAX && id.class != CLASS_OTHER))
 		return ROW_NONE;
-	row = row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16 |
-		       (u32)id.holder << 24);
-	row_begun(&lock_counts, row);
+	return row_find(lock, id.class | (u32)id.mode << 8 | (u32)id.space << 16 |
+			(u32)id.holder << 24);
+}
+
+/* A wait for a lock that begins, in its row. */
+static __always_inline u32 row_count(u64 lock, struct lock_id id)
+{
+	u32 row = row_of(lock, id);
+
+	if (row != ROW_NONE)
+		row_begun(&lock_counts, row);
 	return row;
+}
+
+/* A lock that is given back while others wait. */
+static __always_inline void row_release(u64 lock, struct lock_id id)
+{
+	u32 row = row_of(lock, id);
+	struct lock_row_counts *c;
+
+	c = row == ROW_NONE ? 0 : bpf_map_lookup_elem(&lock_counts, &row);
+	if (c)
+		__sync_fetch_and_add(&c->released, 1);
 }
 
 static __always_inline void row_time(u32 row, u64 ns)

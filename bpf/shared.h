@@ -60,6 +60,7 @@ struct lock_row {
 
 struct lock_row_counts {
 	hist_u64 begun, ended, ns;
+	hist_u64 released;	/* given back while others waited; of stacks never */
 };
 
 /*

@@ -33,6 +33,8 @@ static size_t raw_index(enum shape shape, const unsigned int *v)
 		return SLOT_BASE_BACKING + v[0];
 	case SHAPE_LOCK:
 		return SLOT_BASE_LOCK + (v[0] * MODE_MAX + v[1]) * SPACE_MAX + v[2];
+	case SHAPE_CLASS:
+		return SLOT_BASE_CLASS + v[0];
 	case SHAPE_MODE:
 		return SLOT_BASE_MODE + v[0];
 	case SHAPE_PART:

@@ -36,7 +36,8 @@
 	X(FAULT_REFUSED, METHOD_MAX,		VMA_FIND_END,	1)		\
 	X(PMD_MAPS,	METHOD_MAX,		PMD_ANON,	1)		\
 	X(PAGE_MKWRITE,	METHOD_MAX,		MKWRITE,	1)		\
-	X(LOCK_EVENTS,	METHOD_MAX,		LOCK_EVENT,	2)	/* and the end */
+	X(LOCK_EVENTS,	METHOD_MAX,		LOCK_EVENT,	2)	/* and the end */ \
+	X(LOCK_RELEASED, METHOD_MAX,		LOCK_RELEASE,	1)
 
 /* Programs that run for a fault that maps one anonymous page, with which a run is timed. */
 #define COST_OF_ANON(X)	X(FAULT_ENTRY) X(FAULT_EXIT) X(PTE_LOCK) X(ANON_INSTALL)

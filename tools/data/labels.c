@@ -62,6 +62,7 @@ static const struct {
 	[SHAPE_OUTCOME]	  = { SLOT_BASE_OUTCOME, 2, { LABEL_BACKING, LABEL_OUTCOME } },
 	[SHAPE_BACKING]	  = { SLOT_BASE_BACKING, 1, { LABEL_BACKING } },
 	[SHAPE_LOCK]	  = { SLOT_BASE_LOCK, 3, { LABEL_CLASS, LABEL_MODE, LABEL_SPACE } },
+	[SHAPE_CLASS]	  = { SLOT_BASE_CLASS, 1, { LABEL_CLASS } },
 	[SHAPE_MODE]	  = { SLOT_BASE_MODE, 1, { LABEL_MODE } },
 	[SHAPE_PART]	  = { SLOT_BASE_PART, 1, { LABEL_PART } },
 	[SHAPE_NONE]	  = { SLOT_BASE_NONE, 0 },
@@ -190,6 +191,7 @@ bool shape_can_occur(enum shape shape, const unsigned int *value)
 	case SHAPE_LOCK:
 		return lock_can_occur(value[0], value[1], value[2]);
 	case SHAPE_OUTCOME:
+	case SHAPE_CLASS:
 	case SHAPE_MODE:
 	case SHAPE_PART:
 	case SHAPE_BACKING:

@@ -176,6 +176,9 @@
 	X(LOCK_NESTED, "lock_nested", LOCK, COUNTER, "waits", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN, WITHIN,					\
 	  "waits that began within another one, whose time holds theirs")		\
+	X(LOCK_RELEASED, "lock_released", LOCK, COUNTER, "calls", CLASS,			\
+	  LOWER, 0, 0, NONE, 3, EV(LOCK_RELEASE), WITHIN,				\
+	  "locks given back while others waited, which slept or were to: by who held them")	\
 	X(FAULT_WAITED, "fault_waited", ALL, COUNTER, "ns", PART,			\
 	  LOWER, 0, 0, NONE, 3, EV(FAULT_ENTRY) | EV(FAULT_EXIT) | WAITS_BEGIN | WAITS_END, 0, \
 	  "of fault_latency, what was spent in waits: with both domains only")	\

@@ -11,7 +11,7 @@
 /* One line of a table: what was waited for, or who waited. */
 struct lock_line {
 	const char *label[3];
-	uint64_t waits, ended, ns;
+	uint64_t waits, ended, ns, released;
 	unsigned int flags;
 	struct hist hist;
 };
@@ -46,7 +46,8 @@ static struct lock_line *gather(const struct run *run, enum label first, size_t 
 		const struct sample *s = &run->sample[i];
 		const struct hist *h;
 
-		if ((s->metric->id != METRIC_LOCK_CONTENDED && s->metric->id != METRIC_LOCK_WAIT) ||
+		if ((s->metric->id != METRIC_LOCK_CONTENDED && s->metric->id != METRIC_LOCK_WAIT &&
+		     (s->metric->id != METRIC_LOCK_RELEASED || view == LABEL_MAX)) ||
 		    s->unavailable || sample_view(s) != view)
 			continue;
 		/* What may be there unseen is in the trust line, not in a row of zeroes. */
@@ -61,6 +62,10 @@ static struct lock_line *gather(const struct run *run, enum label first, size_t 
 			l->label[1] = s->label[LABEL_MODE];
 			l->label[2] = s->label[LABEL_SPACE];
 			hist_init(&l->hist, HIST_TIME);
+		}
+		if (s->metric->id == METRIC_LOCK_RELEASED) {
+			l->released += s->value;
+			continue;
 		}
 		l->flags |= s->flags;
 		if (s->metric->id == METRIC_LOCK_CONTENDED) {
@@ -132,10 +137,15 @@ static void print_rows(FILE *f, const struct run *run, enum label label, const c
 		free(lines);
 		return;
 	}
+	for (i = 0; i < n && !lines[i].released; i++)
+		;
+	t.columns += i < n;
 	table_cell(&t, "%s", head);
 	table_cell(&t, "WAITS");
 	table_cell(&t, "WAITED");
 	table_cell(&t, "MEAN");
+	if (t.columns > 4)
+		table_cell(&t, "MADE WAIT");
 	for (i = 0; i < n && i < ROWS_SHOWN; i++) {
 		text_escape(clean, sizeof(clean), lines[i].label[0]);
 		table_cell(&t, "%s", clean);
@@ -144,6 +154,8 @@ static void print_rows(FILE *f, const struct run *run, enum label label, const c
 		table_cell(&t, "%s", text_time(lines[i].ns).s);
 		table_cell(&t, "%s",
 			   lines[i].ended ? text_time(lines[i].ns / lines[i].ended).s : "-");
+		if (t.columns > 4)
+			table_cell(&t, "%s", text_count(lines[i].released).s);
 	}
 	fputc('\n', f);
 	table_print(f, view, &t);
@@ -204,23 +216,23 @@ void text_folded(FILE *f, const struct run *run)
 	free(lines);
 }
 
-/* Readers that the lock of their mapping did not do for, by the reason. */
-static void print_mmap_faults(FILE *f, const struct run *run)
+/* The total of a metric that has one label, and value by value. */
+static void print_split(FILE *f, const struct run *run, enum metric_id metric, enum label label,
+			const char *what)
 {
-	const char *const *reason = label_values(LABEL_REASON);
+	const char *const *value = label_values(label);
 	const char *want[LABEL_MAX] = { NULL };
 	struct total t;
 	bool any = false;
 
-	if (!run_total(run, METRIC_LOCK_MMAP_FAULTS, NULL, &t, NULL) || !t.value)
+	if (!run_total(run, metric, NULL, &t, NULL) || !t.value)
 		return;
-	fprintf(f, "faults that took mmap_lock, for the first or a further attempt: %s (",
-		text_total(&t).s);
-	for (; *reason; reason++) {
-		want[LABEL_REASON] = *reason;
-		if (!run_total(run, METRIC_LOCK_MMAP_FAULTS, want, &t, NULL) || !t.value)
+	fprintf(f, "%s: %s (", what, text_total(&t).s);
+	for (; *value; value++) {
+		want[label] = *value;
+		if (!run_total(run, metric, want, &t, NULL) || !t.value)
 			continue;
-		fprintf(f, "%s%s %s", any ? ", " : "", *reason, text_cell(&t).s);
+		fprintf(f, "%s%s %s", any ? ", " : "", *value, text_cell(&t).s);
 		any = true;
 	}
 	fputs(")\n", f);
@@ -239,7 +251,11 @@ static void print_rest(FILE *f, const struct run *run, const struct view *view)
 	if (run_total(run, METRIC_LOCK_NESTED, NULL, &nested, NULL) && nested.value)
 		fprintf(f, "within another wait, whose time holds theirs: %s waits\n",
 			text_total(&nested).s);
-	print_mmap_faults(f, run);
+	/* Readers that the lock of their mapping did not do for. */
+	print_split(f, run, METRIC_LOCK_MMAP_FAULTS, LABEL_REASON,
+		    "faults that took mmap_lock, for the first or a further attempt");
+	print_split(f, run, METRIC_LOCK_RELEASED, LABEL_CLASS,
+		    "locks given back while others waited");
 	free(h);
 }
 

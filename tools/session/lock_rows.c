@@ -90,6 +90,7 @@ int lock_rows_read(struct lock_rows *l)
 			to->begun += l->percpu[cpu].begun;
 			to->ended += l->percpu[cpu].ended;
 			to->ns += l->percpu[cpu].ns;
+			to->released += l->percpu[cpu].released;
 		}
 	}
 	return 0;
@@ -106,7 +107,7 @@ void lock_rows_lap(struct lock_rows *l)
 
 static bool in_use(const struct lock_rows *l, size_t i)
 {
-	return l->now[i].begun != l->start[i].begun || l->now[i].ended != l->start[i].ended;
+	return memcmp(&l->now[i], &l->start[i], sizeof(l->now[i]));
 }
 
 #define OTHERS	"(others)"
@@ -179,6 +180,16 @@ static struct sample *add(struct run *run, enum metric_id metric, enum label lab
 	return s;
 }
 
+static bool unavailable(const struct run *run, enum metric_id metric)
+{
+	size_t i;
+
+	for (i = 0; i < run->samples; i++)
+		if (run->sample[i].metric->id == metric)
+			return run->sample[i].unavailable;
+	return false;
+}
+
 static int add_row(const struct lock_rows *l, const struct named_row *row, size_t first,
 		   struct run *run)
 {
@@ -196,17 +207,13 @@ static int add_row(const struct lock_rows *l, const struct named_row *row, size_
 	h->kind = HIST_TIME;
 	h->count = row->counts.ended;
 	h->sum = row->counts.ns;
+	if (!row->counts.released || unavailable(run, METRIC_LOCK_RELEASED))
+		return 0;
+	s = add(run, METRIC_LOCK_RELEASED, l->maps.by, text, first);
+	if (!s)
+		return -1;
+	s->value = s->max = row->counts.released;
 	return 0;
-}
-
-static bool unavailable(const struct run *run, enum metric_id metric)
-{
-	size_t i;
-
-	for (i = 0; i < run->samples; i++)
-		if (run->sample[i].metric->id == metric)
-			return run->sample[i].unavailable;
-	return false;
 }
 
 /* Are symbols of the kernel needed to name what was waited for? */
@@ -244,6 +251,7 @@ static void add_counts(struct lock_row_counts *to, const struct lock_row_counts 
 	to->begun += more->begun;
 	to->ended += more->ended;
 	to->ns += more->ns;
+	to->released += more->released;
 }
 
 /* Rows that have the same text are one: what has no name, processes of one name. */
@@ -303,7 +311,8 @@ static ssize_t name_rows(const struct lock_rows *l, struct named_row *row, struc
 		strcpy(row[n].text, text);
 		row[n++].counts = (struct lock_row_counts){
 			l->now[i].begun - l->start[i].begun, l->now[i].ended - l->start[i].ended,
-			l->now[i].ns - l->start[i].ns };
+			l->now[i].ns - l->start[i].ns,
+			l->now[i].released - l->start[i].released };
 	}
 	run->trust.user_frames += names.named + names.unnamed;
 	run->trust.user_unnamed += names.unnamed;

@@ -8,7 +8,8 @@ import sys
 import lock_classes_guest
 import lock_rows_guest
 import lock_user_guest
-from lock_report import REPORT, by_class, counts, lock, number, rows, samples, sums, times
+from lock_report import (REPORT, by_class, counts, lock, number, released, rows, samples, sums,
+                         times)
 from robust_lib import note, result, strict
 
 KERNEL = sys.argv[1]
@@ -44,6 +45,8 @@ def known():
         note(f"{what}: {counted} waits, {lost} runs lost")
         if not counted <= 2 * ROUNDS <= counted + lost:
             wrong.append(f"{what}: {counted} waits of {2 * ROUNDS}, {lost} runs lost")
+    # Who holds it gives it back once for each, and nobody else waits for it.
+    wrong += released(run, 2 * ROUNDS, ("inode", "other"))
     result("waits of a known number", "\n".join(wrong))
 
 
@@ -153,6 +156,8 @@ def holder():
     rest = sum(waits.values()) - 40
     if waits.get(("inode", "write", "none")) != 40 or not 40 <= mine <= 40 + rest:
         wrong.append(f"not 40 waits for lock-{pid[0]}, of {rest} others: {told}, {waits}")
+    # Of 41 the last one leaves nobody waiting.
+    wrong += released(run, 40, ("inode",))
     result("who holds what 40 threads wait for", "\n".join(wrong))
 
 

@@ -6,8 +6,11 @@ import subprocess
 from robust_lib import strict
 
 REPORT = "/tmp/lock.json"
-# 6.1 inlines it: there is no function to probe.
-NOT_HERE = ("page-table lock",) if os.uname().release.startswith("6.1.") else ()
+# The tracepoint is newer than 6.12; and what 6.1 inlines cannot be probed.
+RELEASES = not os.uname().release.startswith("6.")
+NOT_HERE = () if RELEASES else ("contended release",)
+if os.uname().release.startswith("6.1."):
+    NOT_HERE += ("page-table lock",)
 
 
 def lock(*command, options=()):
@@ -51,6 +54,18 @@ def by_class(values):
     for (name, _, _), n in values.items():
         total[name] = total.get(name, 0) + n
     return total
+
+
+def released(run, times, names):
+    """Locks of these classes were given back so often while others waited: problems."""
+    found = {m["labels"]["class"]: m["value"] for m in samples(run, "lock_released")
+             if "class" in m.get("labels", {})}
+    lost = sum(p.get("misses") or 0 for p in run["trust"]["probes"])
+    if not RELEASES:
+        why = samples(run, "lock_released")[0].get("unavailable")
+        return [] if why == "no such tracepoint" and not found else [f"{found}: {why}"]
+    return [f"{name}: given back {found.get(name, 0)} times, not {times}" for name in names
+            if not found.get(name, 0) <= times <= found.get(name, 0) + lost]
 
 
 def sums(run, threads):
