@@ -31,13 +31,6 @@ struct {
 	__type(value, struct task_waits);
 } spins SEC(".maps");
 
-/* Its contents are not there yet (PG_uptodate): who waits for it waits for the device. */
-static __always_inline bool folio_is_read(u64 folio)
-{
-	return read_memory && bpf_core_enum_value_exists(enum pageflags___lock, PG_uptodate) &&
-	       !(word_at(folio) & 1ULL << bpf_core_enum_value(enum pageflags___lock, PG_uptodate));
-}
-
 static __always_inline u32 lock_slot(struct lock_id id)
 {
 	return slot_at(SLOT_BASE_LOCK +
@@ -247,7 +240,7 @@ static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 		w->slot = lock_slot(id);
 		w->row = row_count(lock, id);
 		w->stack = stack_count(ctx, id);
-		w->part = fault_parts && id.class == CLASS_FOLIO && site != SITE_SLEEP &&
+		w->part = fault_parts && id.class == CLASS_FOLIO && lock != SLEEP_LOCK &&
 			  folio_is_read(lock) ? PART_IO : part_of(id.class);
 		wait_counted(w->slot, depth);
 	}
@@ -272,7 +265,8 @@ static __noinline void task_waited(u64 lock, u32 site)
 		if (at >= WAITS_MAX)
 			break;
 		w = &t->wait[at & (WAITS_MAX - 1)];
-		if (w->lock != lock || w->site != site)
+		/* A sleep ends that is the innermost: which folio it was for is not seen now. */
+		if (w->site != site || (w->lock != lock && site != SITE_SLEEP))
 			continue;
 		now = bpf_ktime_get_ns();
 		wait_over(w, now);
@@ -381,13 +375,12 @@ BIT_PROGRAMS(2)
 /*
  * Within mm/filemap.c these functions are inlined: what is left is that a task sleeps
  * in folio_wait_bit_common(), which cannot be probed itself (6.1 to 7.3). Its folio is
- * not known then.
+ * in what it has queued, which lies on the stack and names the function that wakes it.
  */
 const volatile __u64 folio_wait_at;	/* 0: not known */
 
 #define FOLIO_WAIT_SHIFT	11	/* its size is below; nothing else near it sleeps */
 #define SLEEP_FRAMES	12
-#define SLEEP_LOCK	1	/* stands for the folio */
 
 static __noinline bool sleeps_in_folio_wait(u64 *ctx)
 {
@@ -415,8 +408,17 @@ static __noinline bool sleeps_in_folio_wait(u64 *ctx)
 SEC("fentry")
 int FOLIO_SLEEP__fentry(u64 *ctx)
 {
-	if (sleeps_in_folio_wait(ctx))
-		task_wait(ctx, SLEEP_LOCK, SITE_SLEEP, MODE_WAIT);
+	u64 folio = SLEEP_LOCK, queued;
+	u32 bit = 0;
+
+	if (!sleeps_in_folio_wait(ctx))
+		return 0;
+	queued = folio_queued(stack_of(ctx));
+	if (queued) {
+		folio = word_at(queued + OFFSET(wait_page_queue, folio));
+		bit = half_at(queued + OFFSET(wait_page_queue, bit_nr));
+	}
+	task_wait(ctx, folio, SITE_SLEEP, bit ? MODE_MAX : MODE_WAIT);
 	return 0;
 }
 

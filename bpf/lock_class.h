@@ -130,6 +130,18 @@ struct slab___old {
 	unsigned long __page_flags;
 };
 
+struct wait_queue_entry {
+	void *private;
+	void *func;
+};
+
+/* On the stack of who waits for a folio. */
+struct wait_page_queue {
+	struct folio *folio;
+	int bit_nr;
+	struct wait_queue_entry wait;
+};
+
 /* 6.4 to 6.14. */
 struct vma_lock;
 
@@ -427,6 +439,36 @@ static __always_inline struct lock_id lock_identify(u64 lock, u32 mode)
 	else if (id.class == CLASS_VMA_LOCK)
 		id.space = SPACE_OWN;	/* nobody else's is waited for by its own lock */
 	return id;
+}
+
+/* ---- folios ---- */
+
+#define SLEEP_LOCK	1	/* stands for a folio that is not known */
+#define SLEEP_WORDS	64	/* of the stack above a probe: its frame and the one that waits */
+
+const volatile __u64 folio_wake_at;	/* of a function; 0: not known */
+
+/* Its contents are not there yet (PG_uptodate): who waits for it waits for the device. */
+static __always_inline bool folio_is_read(u64 folio)
+{
+	return read_memory && bpf_core_enum_value_exists(enum pageflags___lock, PG_uptodate) &&
+	       !(word_at(folio) & 1ULL << bpf_core_enum_value(enum pageflags___lock, PG_uptodate));
+}
+
+/* The address of the struct wait_page_queue of a task that is about to sleep; 0: not found. */
+static __noinline u64 folio_queued(u64 sp)
+{
+	u64 func = sp + OFFSET(wait_page_queue, wait.func);
+	u64 private = sp + OFFSET(wait_page_queue, wait.private);
+	u32 i;
+
+	if (!sp || !folio_wake_at)
+		return 0;
+	for (i = 0; i < SLEEP_WORDS * 8; i += 8)
+		if (word_at(func + i) == folio_wake_at &&
+		    word_at(private + i) == (u64)bpf_get_current_task())
+			return sp + i;
+	return 0;
 }
 
 #endif

@@ -29,14 +29,6 @@ struct {
 	__type(value, struct lock_row_counts);
 } stack_counts SEC(".maps");
 
-/* Who runs may be preempted by who needs one as well, and need not end after it. */
-#define STACK_ROOMS	4
-
-struct stack_room {
-	u64 taken;
-	struct lock_trace trace;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, STACK_ROOMS);

@@ -96,6 +96,17 @@ struct lock_stack {
 };
 
 /*
+ * Where a trace is made. Who runs may be preempted by who needs one as well, and need not
+ * end after it.
+ */
+#define STACK_ROOMS	4
+
+struct stack_room {
+	hist_u64 taken;
+	struct lock_trace trace;
+};
+
+/*
  * Storage on one CPU: of the histograms of a metric of batches and of the one beside it
  * (METRIC_LANE()), and of one of times. The count is the sum of the buckets.
  */

@@ -3,9 +3,10 @@
 # time-limit: 1800
 """mmscope lock names what threads collide on, and counts as often as the kernel says it did.
 
-All cases run in one guest of each kernel, with 4 CPUs (lib/lock_guest.py, then
+All cases run in one guest of each kernel, with 4 CPUs and a disk (lib/lock_guest.py, then
 lib/lock_classes_guest.py: each class; lib/lock_user_guest.py: stacks of user space;
-lib/lock_rows_guest.py: rows, intervals, lockdown).
+lib/lock_io_guest.py: faults that wait for the disk; lib/lock_rows_guest.py: rows, intervals,
+lockdown).
 KERNEL...: others than the two of each generation of locks, as tests/long/lock.sh has them.
 """
 import subprocess
@@ -18,7 +19,7 @@ import tap
 kernels = sys.argv[1:] or ("7.3", "6.1")
 guest.library()
 WARNINGS = ("-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
-for program in ("lock", "lock_classes", "waits"):
+for program in ("lock", "lock_classes", "lock_io", "waits"):
     guest.compiled(program, *WARNINGS)
 # Two programs of one source that lie elsewhere each time, and one without symbols.
 FRAMES = ("-fno-omit-frame-pointer", *WARNINGS)
@@ -35,11 +36,12 @@ subprocess.run(["strip", f"{TMP}/other"], check=True)
 copies = [f"{TMP}/lock:/usr/bin/after",
           f"{TMP}/debug:/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug",
           *(f"{TMP}/{name}:/usr/bin/{name}"
-            for name in ("lock", "lock_classes", "waits", "lock_user", "other", "bare")),
+            for name in ("lock", "lock_classes", "lock_io", "waits", "lock_user", "other", "bare")),
           *(f"{LIB}/{name}.py:/root/{name}.py"
-            for name in ("lock_classes_guest", "lock_report", "lock_user_guest",
-                         "lock_rows_guest"))]
+            for name in ("lock_classes_guest", "lock_io_guest", "lock_report",
+                         "lock_rows_guest", "lock_user_guest"))]
+disk = guest.ext4("lock", 64 << 20)
 for kernel in kernels:
     guest.run(kernel, "lock_guest", (kernel,), copies,
-              ("--cpus", "4", "--append", "secretmem.enable=1"))
+              ("--cpus", "4", "--append", "secretmem.enable=1", *disk))
 tap.finish()

@@ -90,9 +90,10 @@ static void print_memory(FILE *f, const struct plan_options *opts)
 
 	plan_memory(&mem, opts, false);
 	fprintf(f, "Memory of the maps: %.1f MiB, %.0f KiB for each of %u possible CPUs "
-		   "(%u counters, room for %u pairs of batch histograms and %u of times)\n",
+		   "(%u counters, room for %u pairs of batch histograms and %u of times); "
+		   "lock --stacks: %.1f MiB more\n",
 		mem.total / 1048576.0, mem.per_cpu / 1024.0, mem.cpus, mem.counters, mem.pairs,
-		mem.times);
+		mem.times, mem.stacks / 1048576.0);
 }
 
 static int print_plan(const struct plan *plan)

@@ -38,6 +38,7 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 	ro->page_offset_at = plan->page_offset_at;
 	ro->folio_wait_at = plan->folio_wait_at;
 	ro->memcg_subsys = plan->memcg_subsys;
+	ro->folio_wake_at = plan->folio_wake_at;
 	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));
 	memcpy((void *)ro->memcg_members, plan->memcg_members, sizeof(plan->memcg_members));
 	ro->lock_by = plan_by(&plan->opts, opts->by, DOMAIN_LOCK) ?: LABEL_MAX;

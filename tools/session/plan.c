@@ -54,6 +54,8 @@ _Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compar
 #define MEMCG		"memory_cgrp_subsys"
 /* Where a task sleeps that waits for a folio. */
 #define FOLIO_WAIT	"folio_wait_bit_common"
+/* ... and what wakes it. */
+#define FOLIO_WAKE	"wake_page_function"
 
 /* The last one is part of MEMCG. What is only ever tried, as percpu_charge_mutex, is not here. */
 static const char *const memcg_table[MEMCG_LOCKS - 1] = {
@@ -70,7 +72,7 @@ static const char *const memcg_member[MEMCG_MEMBERS] = {
 	"mem_cgroup.event_list_lock", "mem_cgroup.move_lock",
 };
 
-#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 3)
+#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 4)
 
 struct planner {
 	struct plan *plan;
@@ -372,6 +374,7 @@ static void collect_symbols(struct planner *p)
 	p->sym[p->syms++].name = VMEMMAP;
 	p->sym[p->syms++].name = PAGE_OFFSET;
 	p->sym[p->syms++].name = FOLIO_WAIT;
+	p->sym[p->syms++].name = FOLIO_WAKE;
 }
 
 static uint64_t address_of(struct planner *p, const char *name)
@@ -416,6 +419,7 @@ static void known_variables(struct planner *p)
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);
+	p->plan->folio_wake_at = address_of(p, FOLIO_WAKE);
 	known_memcg_locks(p);
 }
 

@@ -52,7 +52,7 @@ struct plan {
 	uint64_t known_ops[KNOWN_OPS_MAX];
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
 	uint64_t vmemmap_at, page_offset_at;	/* of variables; 0: not known */
-	uint64_t folio_wait_at;			/* of a function */
+	uint64_t folio_wait_at, folio_wake_at;	/* of functions */
 	/* Of types that 6.1 lacks: a program that asks for one makes libbpf look into all
 	 * modules, which needs CAP_SYS_ADMIN. 0: not known. */
 	uint32_t table_lock, table_left, type_of_table, type_of_slab;
@@ -86,9 +86,9 @@ const char *mechanism_name(enum mechanism mech, enum event_point point);
 /* "FAULT_ENTRY": the programs of an event are named after it. */
 const char *event_program(enum event_id id);
 
-/* Bytes of memory that the maps take, and the part of it per possible CPU. */
+/* Bytes that the maps take, the part of it per possible CPU; what stacks take beside it. */
 struct plan_memory {
-	uint64_t total, per_cpu;
+	uint64_t total, per_cpu, stacks;
 	unsigned int cpus;
 	unsigned int counters, pairs, times;	/* pairs, times: elements */
 };

@@ -81,6 +81,11 @@ void plan_memory(struct plan_memory *mem, const struct plan_options *opts, bool 
 	if (plan_has(opts, DOMAIN_LOCK))
 		mem->per_cpu += LOCK_ROWS * sizeof(struct lock_row_counts) + LOCK_SPINS_SIZE;
 	mem->total = mem->per_cpu * mem->cpus;
-	if (plan_has(opts, DOMAIN_LOCK))
-		mem->total += LOCK_ROWS * sizeof(struct lock_row);
+	mem->stacks = 0;
+	if (!plan_has(opts, DOMAIN_LOCK))
+		return;
+	mem->total += LOCK_ROWS * sizeof(struct lock_row);
+	mem->stacks = LOCK_STACKS * sizeof(struct lock_stack) +
+		      (LOCK_STACKS * sizeof(struct lock_row_counts) +
+		       STACK_ROOMS * sizeof(struct stack_room)) * mem->cpus;
 }

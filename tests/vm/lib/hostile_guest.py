@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The suite of hostile conditions, its part inside a guest: prints one JSON object per result."""
-import json
 import os
 import re
 import signal
@@ -9,8 +8,8 @@ import sys
 import time
 
 from observer import Observer, Worker, unlike
-from robust_lib import (REPORT, checked, completed, end, fault, left_behind, load, result, start,
-                        strict, unlink, usage, wait_until)
+from robust_lib import (REPORT, checked, completed, end, fault, left_behind, load, memory_told,
+                        result, start, strict, unlink, usage, wait_until)
 
 EXACT = ["--exact"] if "exact" in sys.argv[2:] else []
 LOST_PATTERN = r"mmscope: [^\n]+\n"
@@ -382,30 +381,12 @@ def memory():
     def _():
         p = subprocess.run(["mmscope", "probes"], capture_output=True, text=True, timeout=90,
                            check=True)
-        said = re.search(r"Memory of the maps: ([0-9.]+) MiB.* of ([0-9]+) possible", p.stdout)
-        with open("/sys/devices/system/cpu/possible") as f:
-            possible = int(f.read().strip().rsplit("-", 1)[-1]) + 1
         target = Worker()
         observer = Observer("-p", str(target.pid), *EXACT)
-        total = 0
-        seen = set()
-        for name in os.listdir(f"/proc/{observer.process.pid}/fdinfo"):
-            with open(f"/proc/{observer.process.pid}/fdinfo/{name}") as f:
-                info = dict(line.split(":", 1) for line in f if ":" in line)
-            if "map_id" in info and info["map_id"] not in seen:
-                seen.add(info["map_id"])
-                total += int(info["memlock"])
+        problem = memory_told(observer.process.pid, p.stdout)
         truth = target.do("t500") + target.do("f20")
-        problem = unlike(observer.run(), truth)
+        problem = problem or unlike(observer.run(), truth)
         target.kill()
-        print(json.dumps({"note": f"maps: {total >> 10} KiB in {len(seen)}; probes: "
-                          f"{said.group(1)} MiB, {possible} possible CPUs"}))
-        if int(said.group(2)) != possible or possible < 2:
-            return f"{said.group(2)} possible CPUs, there are {possible}"
-        if not 0.8 * total <= float(said.group(1)) * 2**20 + 2**16 or not total:
-            return f"{total} bytes in maps, probes says {said.group(1)} MiB"
-        if total > float(said.group(1)) * 2**20 * 1.05 + 2**17:
-            return f"{total} bytes in maps, more than probes says: {said.group(1)} MiB"
         return problem
 
 

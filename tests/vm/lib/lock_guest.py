@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import lock_classes_guest
+import lock_io_guest
 import lock_rows_guest
 import lock_user_guest
 from lock_report import (REPORT, by_class, counts, lock, number, released, rows, samples, sums,
                          times)
+from lock_report import known as waits_known
 from robust_lib import note, result, strict
 
 KERNEL = sys.argv[1]
@@ -37,14 +39,7 @@ def page_table():
 def known():
     """Each round of waits.c is one wait, the first and untold repeat's included."""
     run = lock("sh", "-c", f"waits rwsem {ROUNDS} 1; waits mutex {ROUNDS} 1")
-    lost = sum(p.get("misses") or 0 for p in run["trust"]["probes"])
-    wrong = sums(run, 0)
-    for what, counted in (
-            ("inode, write", counts(run).get(("inode", "write", "none"), 0)),
-            ("mutex", sum(n for (_, mode, _), n in counts(run).items() if mode == "mutex"))):
-        note(f"{what}: {counted} waits, {lost} runs lost")
-        if not counted <= 2 * ROUNDS <= counted + lost:
-            wrong.append(f"{what}: {counted} waits of {2 * ROUNDS}, {lost} runs lost")
+    wrong = sums(run, 0) + waits_known(run, 2 * ROUNDS)
     # Who holds it gives it back once for each, and nobody else waits for it.
     wrong += released(run, 2 * ROUNDS, ("inode", "other"))
     result("waits of a known number", "\n".join(wrong))
@@ -266,4 +261,5 @@ for case in (page_table, known, writers_and_readers, parts, mutex, killed, oracl
         result(case.__name__, repr(e))
 lock_classes_guest.main(KERNEL)
 lock_user_guest.main()
+lock_io_guest.main()
 lock_rows_guest.main()

@@ -94,3 +94,18 @@ def sums(run, threads):
     wrong += [f"{p['event']}: {p['missing']}" for p in trust["probes"] if "missing" in p and
               p["event"] not in NOT_HERE]
     return wrong
+
+
+def lost_runs(run):
+    return sum(p.get("misses") or 0 for p in run["trust"]["probes"])
+
+
+def known(run, waits, alone=True):
+    """Of lib/waits.c's two locks, each waited for so often: problems. alone: only it is seen."""
+    lost, wrong = lost_runs(run), []
+    for what, counted in (
+            ("inode, write", counts(run).get(("inode", "write", "none"), 0)),
+            ("mutex", sum(n for (_, mode, _), n in counts(run).items() if mode == "mutex"))):
+        if not (counted <= waits or not alone) or not waits <= counted + lost:
+            wrong.append(f"{what}: {counted} waits of {waits}, {lost} runs lost")
+    return wrong

@@ -13,11 +13,12 @@ import time
 
 import cases
 import checks
+import guest
 from report import Report
 import tap
 
 INTERVAL = "0.2"
-IMAGE = "64M"
+IMAGE = 64 << 20
 
 # Without a process that need not be: the guest is emulated.
 FUNCTIONS = r"""
@@ -139,29 +140,15 @@ def guest_script(sessions, programs, kernel):
 
 def boot(binary, kernel, text, directory, copies, options=()):
     """One boot: everything that the guest printed."""
-    script, image = os.path.join(directory, "guest.sh"), os.path.join(directory, "ext4.img")
+    script = os.path.join(directory, "guest.sh")
     with open(script, "w") as f:
         f.write(text)
-    with open(image, "wb") as f:
-        f.truncate(int(IMAGE[:-1]) << 20)
-    # Everything is written now: nothing is left to be initialised while cases run.
-    subprocess.run([tool("mke2fs"), "-q", "-F", "-t", "ext4", "-E",
-                    "lazy_itable_init=0,lazy_journal_init=0", image],
-                   stdin=subprocess.DEVNULL, check=True)
-    command = [binary, "vm", "--kernel", kernel, "--module", "ext4", *options, "--disk", image,
+    command = [binary, "vm", "--kernel", kernel, *options, *guest.ext4("oracle", IMAGE),
                "--copy", f"{script}:/run/guest.sh"]
     for c in copies:
         command += ["--copy", c]
     return subprocess.run(command + ["--", "sh", "/run/guest.sh"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, errors="replace", check=False)
-
-
-def tool(name):
-    """Those of an administrator are not on everybody's path."""
-    for d in os.environ.get("PATH", "").split(":") + ["/usr/sbin", "/sbin"]:
-        if os.access(os.path.join(d, name), os.X_OK):
-            return os.path.join(d, name)
-    raise FileNotFoundError(name)
 
 
 def parse(lines, sessions):

@@ -2,6 +2,7 @@
 """The robustness suite's tools inside a guest: running, reading reports, what is left behind."""
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -142,6 +143,45 @@ def left_behind():
     if wait_until(lambda: objects() == BEFORE, 15):
         return None
     return f"programs, maps, links, kprobes, patched functions: {objects()}, before {BEFORE}"
+
+
+def maps(pid):
+    """(bytes, number) of a tracer's maps by the kernel's own account, each counted once."""
+    total, seen = 0, set()
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{name}") as f:
+            info = dict(line.split(":", 1) for line in f if ":" in line)
+        if "map_id" in info and info["map_id"] not in seen:
+            seen.add(info["map_id"])
+            total += int(info["memlock"])
+    return total, len(seen)
+
+
+def possible_cpus():
+    with open("/sys/devices/system/cpu/possible") as f:
+        return int(f.read().strip().rsplit("-", 1)[-1]) + 1
+
+
+def memory_told(pid, said, stacks=None):
+    """
+    Do the maps take what `mmscope probes` said? A problem, or None. It says what all domains
+    take, and what stacks take beside them; stacks: whether there are, of all domains.
+    """
+    m = re.search(r"Memory of the maps: ([0-9.]+) MiB.* of ([0-9]+) possible.*"
+                  r"lock --stacks: ([0-9.]+) MiB more", said)
+    mib = float(m.group(1)) + (float(m.group(3)) if stacks else 0)
+    total, number = maps(pid)
+    possible = possible_cpus()
+    note(f"maps: {total >> 10} KiB in {number}; probes: {mib} MiB, {possible} possible CPUs")
+    if int(m.group(2)) != possible or possible < 2:
+        return f"{m.group(2)} possible CPUs, there are {possible}"
+    if not 0.8 * total <= mib * 2**20 + 2**16 or not total:
+        return f"{total} bytes in maps, probes says {mib} MiB"
+    if stacks is not None and 0.8 * mib * 2**20 > total:
+        return f"{total} bytes in maps, less than probes says: {mib} MiB"
+    if total > mib * 2**20 * 1.05 + 2**17:
+        return f"{total} bytes in maps, more than probes says: {mib} MiB"
+    return None
 
 
 def state(pid):

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""In a guest with an ext4 disk: of the time of faults, what waits for it."""
+import json
+import os
+import re
+import subprocess
+
+from lock_report import lost_runs, number, samples, sums
+from robust_lib import note, result, strict
+
+REPORT = "/tmp/io.json"
+DISK, PLACE, GROUPS = "/dev/vda", "/mnt/disk", "/mnt/groups"
+FILE = PLACE + "/file"
+PAGES = 1024
+STEP = 64           # pages: more than is read ahead
+READS = 10          # that the disk is allowed in a second
+TRIES = 5
+TICK = 10**7        # ns, of clock ticks as /proc tells them
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+
+def set_to(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def prepare():
+    for path in (PLACE, GROUPS):
+        os.makedirs(path, exist_ok=True)
+    subprocess.run(["mount", "-t", "ext4", DISK, PLACE], check=True)
+    subprocess.run(["mount", "-t", "cgroup2", "none", GROUPS], check=True)
+    set_to("/proc/sys/kernel/task_delayacct", "1")
+    with open(FILE, "wb") as f:
+        f.write(bytes(PAGES * 4096))
+        os.fsync(f.fileno())
+    os.makedirs(GROUPS + "/slow")
+    set_to(GROUPS + "/cgroup.subtree_control", "+io")
+    with open(f"/sys/block/{os.path.basename(DISK)}/dev", encoding="ascii") as f:
+        device = f.read().strip()
+    set_to(GROUPS + "/slow/io.max", f"{device} riops={READS}")
+
+
+def faults(how, threads):
+    """(what the workload says, the run): it alone is in the slow group."""
+    command = (f"echo $$ >{GROUPS}/slow/cgroup.procs && "
+               f"exec lock_io {how} {FILE} {STEP} {threads}")
+    p = subprocess.run(["mmscope", "trace", "-e", "fault,lock", "--json", "-o", REPORT, "--",
+                        "sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=300, check=False)
+    if p.returncode:
+        raise ValueError(f"status {p.returncode}: {p.stderr.decode()}")
+    with open(REPORT, "rb") as f:
+        return json.loads(p.stdout), strict(f.read())["runs"][0]
+
+
+def parts(run):
+    waited = {m["labels"]["part"]: m["value"] for m in samples(run, "fault_waited")}
+    return waited, sum(m["sum"] for m in samples(run, "fault_latency"))
+
+
+def adds_up(run):
+    """The parts that are printed and the rest are all of the latency that `fault` has."""
+    text = subprocess.run(["mmscope", "report", REPORT], capture_output=True, text=True,
+                          check=True).stdout
+    table = text[text.index("OF FAULTS"):].split("\n\n")[0].splitlines()[1:]
+    told, unsure = {}, 0
+    for line in table:
+        m = re.match(r"(\w+)(?:, at most)?\s+([\d.,]+) (\w+)\+?\s", line)
+        if not m:
+            return [f"not a row: {line}"]
+        unit = UNITS[m[3]]
+        told[m[1]] = float(m[2].replace(",", "")) * unit
+        unsure += unit / 2 / 10 ** len(m[2].partition(".")[2])
+    waited, latency = parts(run)
+    whole = told.pop("all")
+    wrong = []
+    if abs(sum(told.values()) - whole) > unsure:
+        wrong.append(f"{told} make no {whole} ns")
+    if abs(whole - latency) > unsure or sum(waited.values()) > latency:
+        wrong.append(f"{waited} of a latency of {latency} ns, printed as {whole}")
+    return wrong
+
+
+def cold(threads):
+    """
+    By the kernel's account of each thread, which sleeps for nothing else: it waits from
+    when it is put to sleep until it is awake, and may be on or wait for a CPU before
+    and after that.
+    """
+    for _ in range(TRIES):
+        said, run = faults("cold", threads)
+        lost = lost_runs(run)
+        least = sum(ticks for ticks, _, _ in said["threads"]) * TICK
+        # Who is slow itself finds that the disk may read at once.
+        if not lost and least >= 10**9 // READS:
+            break
+    waited, latency = parts(run)
+    io, folio = waited.get("io", 0), waited.get("folio", 0)
+    most = sum((ticks + 1) * TICK + cpu + queued for ticks, cpu, queued in said["threads"])
+    wrong = sums(run, threads) + adds_up(run)
+    if said["cached"]:
+        wrong.append(f"{said['cached']} pages were cached")
+    if least < 10**9 // READS:
+        wrong.append(f"nobody slept for the disk: {said}")
+    if number(run, "fault_completed") < said["touched"] or not io:
+        wrong.append(f"{number(run, 'fault_completed')} faults")
+    if not lost and not least <= io + folio <= most:
+        wrong.append(f"{io} + {folio} ns are not within {least} and {most}")
+    # Nobody else locks a page that it reads.
+    if threads == 1 and not lost and not least <= io:
+        wrong.append(f"{io} ns for the disk, {least} asleep for it")
+    note(f"{threads} threads: {io / 1e6:.1f} ms io, {folio / 1e6:.1f} ms folio of "
+         f"{latency / 1e6:.1f}; asleep {least / 1e6:.0f}, at most {most / 1e6:.1f}; {lost} lost")
+    result(f"io: {threads} that fault what is on a disk sleep as long as is told",
+           "\n".join(wrong))
+
+
+def warm(threads):
+    said, run = faults("warm", threads)
+    waited, _ = parts(run)
+    wrong = sums(run, threads) + adds_up(run)
+    if said["cached"] != PAGES:
+        wrong.append(f"{said['cached']} pages of {PAGES} were cached")
+    if waited.get("io") or any("unavailable" in m for m in samples(run, "fault_waited")):
+        wrong.append(f"{waited}")
+    result(f"io: {threads} that fault what is in memory have none", "\n".join(wrong))
+
+
+def main():
+    try:
+        prepare()
+        for case, threads in ((cold, 1), (warm, 1), (cold, 4), (warm, 4)):
+            case(threads)
+    except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
+        result("io", repr(e))
+
+
+if __name__ == "__main__":
+    main()
