@@ -5,10 +5,12 @@
 
 All cases run in one guest of each kernel, with 4 CPUs and a disk (lib/lock_guest.py, then
 lib/lock_classes_guest.py: each class; lib/lock_user_guest.py: stacks of user space;
-lib/lock_io_guest.py: faults that wait for the disk; lib/lock_rows_guest.py: rows, intervals,
-lockdown).
+lib/lock_io_guest.py: faults that wait for the disk; lib/lock_rows_guest.py: rows, runs,
+intervals, lockdown).
 KERNEL...: others than the two of each generation of locks, as tests/long/lock.sh has them.
 """
+import os
+import shutil
 import subprocess
 import sys
 
@@ -35,6 +37,7 @@ subprocess.run(["objcopy", "--only-keep-debug", f"{TMP}/other", f"{TMP}/debug"],
 subprocess.run(["strip", f"{TMP}/other"], check=True)
 copies = [f"{TMP}/lock:/usr/bin/after",
           f"{TMP}/debug:/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug",
+          os.path.realpath(shutil.which("unshare")) + ":/usr/bin/unshare",
           *(f"{TMP}/{name}:/usr/bin/{name}"
             for name in ("lock", "lock_classes", "lock_io", "waits", "lock_user", "other", "bare")),
           *(f"{LIB}/{name}.py:/root/{name}.py"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""In a guest, after lock_guest: rows of waits, intervals, and at last lockdown."""
+"""In a guest, after lock_guest: rows of waits, runs and intervals, and at last lockdown."""
 import glob
 import os
+import re
 import subprocess
+import time
 
 from robust_lib import note, result, strict
 
@@ -10,6 +12,8 @@ REPORT = "/tmp/rows.json"
 SLEEPS = "20"   # of the threads that collide, for their lock: each was a wait
 PROCESSES = 6
 INTERVALS = 4
+RUNS = 5
+TRIES = 3
 
 
 def words(*argv):
@@ -88,6 +92,17 @@ def rows(label):
     result(f"--by {label}: each process has its own row, under its name", "\n".join(wrong))
 
 
+def namespace(label):
+    """Processes have the numbers that whoever reads them knows; mmscope is 1 there."""
+    pids = words("unshare", "--fork", "--pid", "--mount-proc", "mmscope", "lock", "--by", label,
+                 "--json", "-o", REPORT, "--", "lock", "map", SLEEPS)
+    began = told([single()], "lock_contended", label)
+    if int(pids[0]) > 20:
+        raise ValueError(f"{pids} is no number of a new namespace")
+    result(f"--by {label} in a namespace: the number there", None if
+           began.get(f"lock-{pids[0]}") or missed(single()) else f"{pids}: {began}")
+
+
 def locks():
     """Readers of one descriptor wait for the lock of its position, in a slab object."""
     with open("/tmp/long", "wb") as f:
@@ -106,6 +121,88 @@ def locks():
         wrong.append(f"{found} of {names}; all: {began}")
     note(f"locks without a class: {began}")
     result("a lock without a class: its slab cache", "\n".join(wrong))
+
+
+def slept(pid):
+    """How often the threads of the process's children have."""
+    n = 0
+    for path in glob.glob("/proc/[0-9]*/task/*/status"):
+        try:
+            with open(path, encoding="ascii", errors="replace") as f:
+                fields = dict(line.split(":", 1) for line in f if ":" in line)
+        except OSError:
+            continue
+        if int(fields["PPid"]) == pid:
+            n += int(fields["voluntary_ctxt_switches"])
+    return n
+
+
+def recorded():
+    """Runs while others wait all the time, in one of a few tries; of them, the recording."""
+    with subprocess.Popen(["mmscope", "bench", "contend", "mmap_lock", "--threads", "4",
+                           "--seconds", "600"], stdout=subprocess.DEVNULL) as bench:
+        try:
+            while slept(bench.pid) < int(SLEEPS) and bench.poll() is None:
+                time.sleep(0.1)
+            for _ in range(TRIES):
+                words("mmscope", "record", "-e", "fault,lock", "--by", "comm", "--comm",
+                      "mmscope", "-d", "0.3", "-n", str(RUNS), "-o", REPORT)
+                (rec,) = recordings()
+                if any(told([one], "lock_contended", "comm").get("mmscope")
+                       for one in rec["runs"]):
+                    return rec
+        finally:
+            bench.kill()
+    raise ValueError("nobody waited")
+
+
+def series():
+    """No wait and no fault is of two runs."""
+    rec = recorded()
+    wrong = [] if len(rec["runs"]) == RUNS else [f"{len(rec['runs'])} runs"]
+    for one in rec["runs"]:
+        wrong += consistent(one, "comm")
+        began, ended = told([one], "lock_contended", "class"), told([one], "lock_wait", "class")
+        wrong += [f"{name}: {n} waits ended, {began.get(name, 0)} began"
+                  for name, n in ended.items() if n > began.get(name, 0)]
+        wrong += [f"{m['labels']}: {m['sum']} ns in {m['count']} waits" for m in one["metrics"]
+                  if m["name"] == "lock_wait" and m.get("sum", 0) > m["count"] * one["wall_ns"]]
+        if (one["trust"]["unmatched"] and not missed(one)) or one["trust"]["events_lost"]:
+            wrong.append(f"{one['trust']['unmatched']} unmatched, "
+                         f"{one['trust']['events_lost']} lost")
+        entered = sum(told([one], "fault_attempts", "backing").values())
+        left = sum(sum(told([one], name, "backing").values()) for name in
+                   ("fault_completed", "fault_failed", "fault_retried"))
+        if left > entered and not missed(one):
+            wrong.append(f"{left} attempts ended, {entered} began")
+    result("record -e lock: no wait and no fault is of two runs", "\n".join(wrong))
+    saved(rec)
+
+
+def mmscope(*args):
+    p = subprocess.run(["mmscope", *args], stdin=subprocess.DEVNULL, capture_output=True,
+                       text=True, timeout=60, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+def saved(rec):
+    """What reads recordings takes this one: report, diff, check."""
+    wrong = []
+    for args, status, text in (
+            (("report", REPORT), 0, r"lock_contended +mmap_lock write +[1-9]"),
+            (("report", "--by", "comm", REPORT), 0, r"lock_contended +mmscope +[1-9]"),
+            (("report", "--by", "owner", REPORT), 2, "record with --by owner"),
+            (("diff", REPORT, REPORT), 125, "CANNOT TELL")):
+        got, out, err = mmscope(*args)
+        if got != status or not re.search(text, out + err):
+            wrong.append(f"{' '.join(args)}: status {got}, not {status}: {out[-2000:]}{err}")
+    least = min(sum(told([one], "lock_contended", "class").values()) for one in rec["runs"])
+    with open("/tmp/expect", "w", encoding="ascii") as f:
+        f.write(f"lock_contended >= {least}\nlock_contended < {least}\n")
+    got, out, err = mmscope("check", "/tmp/expect", REPORT)
+    if got != 1 or "\nok 1 " not in out or "\nnot ok 2 " not in out:
+        wrong.append(f"check: status {got}: {out}{err}")
+    result("a recording of waits: report, diff and check", "\n".join(wrong))
 
 
 def intervals():
@@ -148,7 +245,8 @@ def lockdown():
 
 
 def main():
-    for case, *args in ((rows, "pid"), (rows, "owner"), (locks,), (intervals,), (lockdown,)):
+    for case, *args in ((rows, "pid"), (rows, "owner"), (namespace, "owner"), (locks,), (series,),
+                        (intervals,), (lockdown,)):
         try:
             case(*args)
         except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
