@@ -3,10 +3,10 @@
  * lock_io cold|warm FILE STEP THREADS: each thread touches every STEP-th page of a mapping
  * of the file, of which no page is in memory, or all are; prints
  *
- *   {"touched": pages, "cached": pages before, "threads": [[ticks, cpu, queued], ...]}
+ *   {"touched": pages, "cached": pages before, "threads": [[ns, sleeps, ticks], ...]}
  *
- * by the kernel's own account of each thread: clock ticks asleep for a block device,
- * nanoseconds on a CPU, and nanoseconds until it had one. One thread reads page by page,
+ * of each thread: how long it took, and by the kernel's own account how often it slept
+ * meanwhile and the clock ticks asleep for a block device. One thread reads page by page,
  * several read ahead.
  */
 #define _GNU_SOURCE
@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE		4096
@@ -25,8 +27,7 @@
 #define BLKIO		42	/* field of /proc/PID/stat, from 1 */
 
 static struct account {
-	unsigned long ticks;
-	unsigned long long cpu, queued;
+	unsigned long ns, sleeps, ticks;
 } account[THREADS];
 
 static volatile const char *map;
@@ -48,6 +49,22 @@ static void read_line(const char *path, char *line, size_t size)
 	fclose(f);
 }
 
+static unsigned long sleeps(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_THREAD, &use);
+	return use.ru_nvcsw;
+}
+
+static unsigned long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000UL + t.tv_nsec;
+}
+
 static void *touch(void *arg)
 {
 	struct account *a = arg;
@@ -55,8 +72,12 @@ static void *touch(void *arg)
 	long i;
 
 	pthread_barrier_wait(&all);
+	a->sleeps = sleeps();
+	a->ns = now();
 	for (i = 0; i < pages; i += step)
 		(void)map[i * PAGE];
+	a->ns = now() - a->ns;
+	a->sleeps = sleeps() - a->sleeps;
 	read_line("/proc/thread-self/stat", line, sizeof(line));
 	field = strrchr(line, ')');
 	for (i = 2; field && i < BLKIO; i++)
@@ -64,9 +85,6 @@ static void *touch(void *arg)
 	if (!field)
 		fail("stat");
 	a->ticks = strtoul(field, NULL, 10);
-	read_line("/proc/thread-self/schedstat", line, sizeof(line));
-	if (sscanf(line, "%llu %llu", &a->cpu, &a->queued) != 2)
-		fail("schedstat");
 	return NULL;
 }
 
@@ -128,7 +146,7 @@ int main(int argc, char **argv)
 	printf("{\"touched\": %ld, \"cached\": %ld, \"threads\": [", (pages + step - 1) / step,
 	       before);
 	for (i = 0; i < threads; i++)
-		printf("[%lu, %llu, %llu]%s", account[i].ticks, account[i].cpu, account[i].queued,
+		printf("[%lu, %lu, %lu]%s", account[i].ns, account[i].sleeps, account[i].ticks,
 		       i + 1 < threads ? ", " : "]}\n");
 	return 0;
 }
