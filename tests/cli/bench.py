@@ -5,6 +5,7 @@
 
 Page faults are counted with the product's binary: sanitizers have faults of their own.
 """
+import ctypes
 import json
 import os
 import resource
@@ -551,6 +552,25 @@ def test_contend():
                None if good else f"{p.returncode} {errors} {held}")
 
 
+PR_SET_THP_DISABLE = 41
+
+
+def test_no_huge_pages():
+    def none():
+        if ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0):
+            raise OSError("PR_SET_THP_DISABLE")
+
+    p = bench("contend", "page_table_pmd", "--seconds", "0.1", preexec_fn=none,
+              stdout=subprocess.PIPE)
+    good = p.returncode == 3 and "there are no huge pages" in p.stderr and not p.stdout and \
+        len(p.stderr.splitlines()) == 1
+    if not os.path.exists("/proc/self/smaps_rollup"):
+        result("contend without huge pages", skip="/proc does not tell of huge pages")
+    else:
+        result("contend without huge pages", None if good else
+               f"{p.returncode} {p.stdout} {p.stderr}")
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
@@ -579,7 +599,7 @@ def test_text():
 try:
     for test in (test_exact_work, test_fault_around, test_thp, test_eager, test_control,
                  test_environment, test_bad_input, test_not_permitted, test_files, test_signals,
-                 test_child, test_contend, test_text):
+                 test_child, test_contend, test_no_huge_pages, test_text):
         test()
 finally:
     subprocess.run(["rm", "-rf", DIRECTORY], check=True)

@@ -233,6 +233,8 @@ static int contend(const char *name, uint64_t threads, double seconds, bool json
 		    "there are no huge pages: they are switched off "
 		    "(/sys/kernel/mm/transparent_hugepage/enabled), or memory is short" :
 		    strerror(a->failed));
+		if (a->failed == ENOTSUP)
+			return EXIT_UNOBSERVED;
 		return EXIT_INTERNAL;
 	}
 	values_write("contend_ops", ops, "ops", "higher");

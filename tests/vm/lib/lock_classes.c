@@ -10,6 +10,7 @@
  * inode: the i_lock of a file, for a name among many that are gone, and for its size.
  * memcg: the limit of a memory cgroup; where there are none of version 1, the peak of one
  * of version 2 (6.12 and later), for many observers of it.
+ * memcg_event: who wants to be told of how much is in a memory cgroup of version 1.
  * memcg_stat: the statistics of a memory cgroup are read while they change.
  * huge: huge pages are faulted in, split and unmapped, all below one table of PMDs.
  * split: pages of the page table that was kept for a huge page until it was split.
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -343,6 +345,37 @@ static int memcg(void)
 	return !done;
 }
 
+static void *events(void *arg)
+{
+	int fd = open(GROUP "/memory.usage_in_bytes", O_RDONLY), event;
+	int control = open(GROUP "/cgroup.event_control", O_WRONLY);
+	char text[64];
+
+	while (on()) {
+		event = eventfd(0, 0);
+		snprintf(text, sizeof(text), "%d %d 1000000", event, fd);
+		if (write(control, text, strlen(text)) < 0)
+			return "event";
+		close(event);
+	}
+	close(control);
+	close(fd);
+	return NULL;
+}
+
+static int memcg_event(void)
+{
+	bool done;
+
+	if (!group(true))
+		return failed("cgroup");
+	done = threads(events);
+	if (!done)
+		failed("cgroup.event_control");
+	ungroup();
+	return !done;
+}
+
 static void *statistics(void *arg)
 {
 	static char text[65536];
@@ -459,8 +492,8 @@ static const struct {
 	int (*run)(void);
 } workloads[] = {
 	{ "zone", zone }, { "anon_vma", family }, { "invalidate_lock", secret },
-	{ "inode", inode }, { "memcg", memcg }, { "memcg_stat", memcg_stat }, { "huge", huge },
-	{ "split", split },
+	{ "inode", inode }, { "memcg", memcg }, { "memcg_event", memcg_event },
+	{ "memcg_stat", memcg_stat }, { "huge", huge }, { "split", split },
 };
 
 int main(int argc, char **argv)

@@ -17,8 +17,11 @@ TOP = ("mmap_lock", "vma_lock", "page_table", "page_table_pmd", "i_pages", "foli
        "i_mmap_rwsem", "lru")
 # lock_classes.c: its class is waited for.
 SEEN = {"zone": "zone", "anon_vma": "anon_vma", "invalidate_lock": "invalidate_lock",
-        "inode": "inode", "memcg": "memcg", "memcg_stat": "memcg", "huge": "page_table_pmd",
-        "split": "page_table"}
+        "inode": "inode", "memcg": "memcg", "memcg_event": "memcg", "memcg_stat": "memcg",
+        "huge": "page_table_pmd", "split": "page_table"}
+# Kernels of the matrix that have no such lock.
+NOT_OF = {"vma_lock": ("6.1",), "memcg_stat": ("6.1", "6.12"),
+          "memcg_event": ("6.12", "7.2", "7.3")}
 THREADS = 4
 # In turn, for whose lock was not waited for, or another one for longer: a busy machine takes
 # its time, and one preempted CPU that holds another lock outweighs thousands of waits.
@@ -36,6 +39,7 @@ TAKERS = {
     "invalidate_lock": r"secretmem_(fault|setattr)",
     "inode": r"inode_get_bytes|d_find_alias|find_inode\w*|ilookup5\w*|iput",
     "memcg": r"peak_write|mem_cgroup_(resize_max|write)",
+    "memcg_event": r"(__)?mem_cgroup_usage_register_event",
     "memcg_stat": r"css_rstat_flush",
     "page_table_pmd": r"madvise_free_huge_pmd",
     # ... of whole page tables, where what takes it may be part of the function of all faults
@@ -48,7 +52,7 @@ TELLTALES = {
     "anon_vma": r"anon_vma_clone|unlink_anon_vmas",
     "invalidate_lock": r"secretmem_(fault|setattr)",
     "inode": r"inode_get_bytes|d_find_alias",
-    "memcg": r"peak_write|mem_cgroup_resize_max",
+    "memcg": r"peak_write|mem_cgroup_resize_max|(__)?mem_cgroup_usage_register_event",
     # Since 6.5 one function takes it; before, those who write to the zero page do it alone.
     "page_table": r"(__)?pte_offset_map_lock|wp_page_copy",
     "page_table_pmd": r"madvise_free_huge_pmd|zap_huge_pmd|__split_huge_pmd|"
@@ -125,8 +129,7 @@ def classes(kernel):
     os.mkdir(BIN)
     for name in TOP:
         os.symlink("/usr/bin/mmscope", f"{BIN}/{name}")
-    waiting = [name for name in (*SEEN, *TOP) if (name, kernel) not in
-               (("vma_lock", "6.1"), ("memcg_stat", "6.1"), ("memcg_stat", "6.12"))]
+    waiting = [name for name in (*SEEN, *TOP) if kernel not in NOT_OF.get(name, ())]
     stacks, wrong, last, skipped = Stacks(), [], {}, set()
     for seconds in SECONDS:
         run = lock(*command(waiting, seconds), options=("--stacks=4096",))
