@@ -108,6 +108,20 @@ static __always_inline u32 trace_row(void *map, const struct lock_trace *trace)
 }
 
 /*
+ * Global as well, as the ways through one would be multiplied by those through the other.
+ * Where nobody asks the maps are not there: the verifier of 6.1 looks at what is not called.
+ */
+__noinline u32 kernel_row(const struct lock_trace *trace)
+{
+	return trace && lock_stacks ? trace_row(&stacks, trace) : STACK_REST;
+}
+
+__noinline u32 user_row(const struct lock_trace *trace)
+{
+	return trace && lock_user_stacks ? trace_row(&user_stacks, trace) : STACK_REST;
+}
+
+/*
  * The row of what the task does in user space, + 1; 0: it has none, or nobody asked. Frames
  * are found by frame pointers and memory that is not there is not waited for
  * (perf_callchain_user()), so that it does as well where a spinlock is waited for.
@@ -127,7 +141,7 @@ static __noinline u32 user_find(void *ctx, struct lock_trace *t)
 	t->exec = task->self_exec_id;
 	t->started = process.word[1];
 	t->zero = 0;
-	return trace_row(&user_stacks, t) + 1;
+	return user_row(t) + 1;
 }
 
 static __noinline u32 stack_find(void *ctx, u32 packed)
@@ -145,7 +159,7 @@ static __noinline u32 stack_find(void *ctx, u32 packed)
 			continue;
 		user = user_find(ctx, &room->trace);
 		if (trace_take(ctx, packed, user, &room->trace))
-			found = trace_row(&stacks, &room->trace);
+			found = kernel_row(&room->trace);
 		__sync_fetch_and_and(&room->taken, 0);
 		break;
 	}

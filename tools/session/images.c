@@ -294,13 +294,29 @@ struct used {
 	uint64_t time;
 };
 
+static int by_process(const void *pa, const void *pb)
+{
+	const struct used *a = pa, *b = pb;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->time < b->time ? -1 : a->time > b->time;
+}
+
 /* Rows with an address in it, from its time on to that of the next one of the process. */
 static bool in_use(const struct image *i, uint64_t to, const struct used *used, size_t n)
 {
-	while (n--)
-		if (used[n].pid == i->pid && used[n].time >= i->from && used[n].time < to)
-			return true;
-	return false;
+	const struct used first = { i->pid, i->from };
+	size_t low = 0, high = n, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (by_process(&used[middle], &first) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && used[low].pid == i->pid && used[low].time < to;
 }
 
 /* Who executes program after program is not to fill our memory. */
@@ -314,6 +330,8 @@ static void forget(struct images *im)
 	for (at = 0; used && at < im->rows; at++)
 		if (!images_row(im, at, &row))
 			used[n++] = (struct used){ row.trace.pid, row.ready };
+	if (n)
+		qsort(used, n, sizeof(*used), by_process);
 	for (b = 0; used && b < BUCKETS; b++) {
 		struct image **link = &im->bucket[b], *i, *k;
 
