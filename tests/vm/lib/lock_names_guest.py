@@ -73,9 +73,11 @@ def of_queue(stack):
     return bool(re.match(r"_*task_rq_lock$|raw_spin_rq_lock", innermost(stack)))
 
 
-def names():
+def alone():
+    """In mmscope lock, without the programs of faults."""
+    script = f"names rq {RQ}; {CERTAIN}" if HAS_VMA_LOCK else f"names rq {RQ}"
     for _ in range(TRIES):
-        run = observe("lock", "--stacks=4096", f"names rq {RQ}")
+        run = observe("lock", "--stacks=4096", script)
         told = rows(run, "lock")
         stacks = {text: n for text, n in rows(run, "stack").items()
                   if text.endswith((";[other spin]", "(others)"))}
@@ -96,13 +98,28 @@ def names():
             return f"{queue} waits in stacks {stacks}, rows {told}"
         return "\n".join(sums(run, 8))
 
+    text = screen()
+
     @checked("the share without a class and a name is in the first line")
     def _():
         found = re.search(r"without a class (\d+) waits, [^,]*, of these without a name (\d+) waits",
-                          screen())
+                          text)
         want = (sum(told.values()), sum(unnamed.values()))
         return None if found and tuple(map(int, found.groups())) == want else \
-            f"not {want}: {screen()[:400]}"
+            f"not {want}: {text[:400]}"
+
+    if not HAS_VMA_LOCK:
+        skip("why faults took mmap_lock", "no per-VMA lock: all do")
+        return
+
+    @checked("faults that took mmap_lock, by reason, where nothing else of them is seen")
+    def _():
+        found, inferred = reasons(run, "lock_mmap_faults")
+        note(f"lock alone: {dict(found)}")
+        wrong = certain(found, inferred, lost(run))
+        if f"no_map_pages ~{found['no_map_pages']}," not in text and not lost(run):
+            wrong.append(text)
+        return "\n".join(wrong)
 
 
 # ---- reasons ----
@@ -135,7 +152,7 @@ def both(script, enough):
         refused, _ = reasons(run, "fault_refused")
         retried = sum(m["value"] for m in samples(run, "fault_retried")
                       if m["labels"]["trigger"] == "access")
-        note(f"found {found}, refused {refused}, retried {retried}")
+        note(f"found {dict(found)}, refused {dict(refused)}, retried {retried}")
         if enough(refused, retried):
             return found, inferred, agreed(found, refused, retried, lost(run))
     return found, inferred, [f"not in {TRIES} tries: refused {refused}, retried {retried}"]
@@ -156,7 +173,6 @@ def certain(found, inferred, slack):
 
 def why():
     if not HAS_VMA_LOCK:
-        skip("why faults took mmap_lock", "no per-VMA lock: all do")
         return
 
     @checked("faults that took mmap_lock, by reason, agree with their attempts")
@@ -166,20 +182,10 @@ def why():
 
     @checked("... while mappings are written, and have no anon_vma")
     def _():
-        _, inferred, wrong = both("names anon_vma 2000; names written 300", lambda refused, _:
+        _, inferred, wrong = both("names anon_vma 1000; names written 100", lambda refused, _:
                                   refused["anon_vma"] and refused["vma_write_locked"])
         if not inferred >= {"anon_vma", "vma_write_locked"}:
             wrong.append(f"not inferred: {inferred}")
-        return "\n".join(wrong)
-
-    @checked("... in mmscope lock alone")
-    def _():
-        run = observe("lock", CERTAIN)
-        found, inferred = reasons(run, "lock_mmap_faults")
-        note(f"lock alone: {found}")
-        wrong = certain(found, inferred, lost(run)) + sums(run, 8)
-        if f"no_map_pages ~{found['no_map_pages']}," not in screen() and not lost(run):
-            wrong.append(screen())
         return "\n".join(wrong)
 
 
@@ -229,24 +235,19 @@ STARTED = "/tmp/started"
 
 
 def refusal():
-    def traced(path):
-        return subprocess.run(["names", "occupy", "__vm_munmap", "mmscope", "lock", "--in", path,
-                               "--", "touch", STARTED], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=300, check=False)
-
     @checked("--in of a function that takes no further program: refused, nothing started")
     def _():
-        p = traced("munmap")
+        p = subprocess.run(["names", "occupy", "__vm_munmap", "mmscope", "lock", "--in", "munmap",
+                            "--", "touch", STARTED], stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True, timeout=300, check=False)
         note(f"{p.stdout.strip()} programs are on it: {p.stderr.strip()}")
         if p.returncode != 3 or os.path.exists(STARTED) or p.stderr.count("\n") != 1 or \
            not p.stderr.startswith("mmscope: --in: cannot be told here: __vm_munmap: "):
             return f"status {p.returncode}, started {os.path.exists(STARTED)}: {p.stderr}"
-        p = traced("populate")
-        return None if not p.returncode and os.path.exists(STARTED) else \
-            f"--in populate: status {p.returncode}: {p.stderr}"
+        return None
 
 
-names()
+alone()
 why()
 holders()
 refusal()
