@@ -39,7 +39,7 @@ TAKERS = {
     "invalidate_lock": r"secretmem_(fault|setattr)",
     "inode": r"inode_get_bytes|d_find_(any_)?alias|find_inode\w*|ilookup5\w*|iput|dput",
     "memcg": r"peak_(write|release)|mem_cgroup_(resize_max|write)",
-    "memcg_event": r"(__)?mem_cgroup_usage_register_event",
+    "memcg_event": r"(__)?mem_cgroup_usage_register_event|memcg_(write_event_control|event_wake)",
     "memcg_stat": r"css_rstat_flush",
     "page_table_pmd": r"madvise_free_huge_pmd",
     # ... of whole page tables, where what takes it may be part of the function of all faults
