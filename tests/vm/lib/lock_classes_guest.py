@@ -46,6 +46,8 @@ TAKERS = {
     "huge": r"(__)?do_huge_pmd_\w*|__split_huge_pmd|zap_huge_pmd|__pte_alloc|pmd_install|"
             r"finish_fault|__handle_mm_fault",
 }
+# Who starts a program or ends takes the locks of many things by the way.
+BY_THE_WAY = re.compile(r"do_exit|bprm_execve|task_work_run")
 # class: of these, the lock that they wait for by themselves is no other one.
 TELLTALES = {
     "zone": r"rmqueue_bulk|__rmqueue_pcplist|free_pcppages_bulk",
@@ -90,7 +92,7 @@ class Stacks:
 
     def takes(self, comm, frames, text):
         self.mine[comm] += 1
-        if not any(re.fullmatch(TAKERS[comm], f) for f in frames):
+        if not any(re.fullmatch(TAKERS[comm], f) or BY_THE_WAY.fullmatch(f) for f in frames):
             self.wrong.append(f"no function that takes it: {text}")
 
     def tells(self, name, frames, text):
