@@ -68,61 +68,7 @@ static __always_inline bool lock_target(void)
 	return !(observe_cgroup || observe_comm) || task_fits();
 }
 
-/* ---- only within a path ---- */
-
-const volatile __u32 lock_within;		/* event_id of its start; 0: anywhere */
-
-/* Is a wait that begins at this frame one that is asked for? */
-static __always_inline bool is_within(const struct task_waits *t, u64 sp)
-{
-	return !lock_within || (t && t->within && sp <= t->within);
-}
-
-static __noinline void path_enter(void *ctx)
-{
-	struct task_waits *t;
-	u64 sp = stack_of(ctx);
-
-	if (!lock_target())
-		return;
-	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t) {
-		count_trust(TRUST_LOST);
-		return;
-	}
-	/* One within another one, as populating in populating, ends first. */
-	if (!t->within || sp >= t->within)
-		t->within = sp ?: ~0ULL;
-}
-
-static __noinline void path_leave(void *ctx)
-{
-	struct task_waits *t;
-	u64 sp = stack_of(ctx);
-
-	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0, 0);
-	if (t && (!sp || sp >= t->within))
-		t->within = 0;
-}
-
-#define PATH_PROGRAMS(event, suffix)						\
-	SEC("fentry")								\
-	int event##__fentry##suffix(u64 *ctx)					\
-	{									\
-		path_enter(ctx);						\
-		return 0;							\
-	}									\
-	SEC("fexit")								\
-	int event##_END__fexit##suffix(u64 *ctx)				\
-	{									\
-		path_leave(ctx);						\
-		return 0;							\
-	}
-
-PATH_PROGRAMS(IN_MUNMAP, )
-PATH_PROGRAMS(IN_POPULATE, )
-PATH_PROGRAMS(IN_POPULATE, 2)
+#include "lock_within.h"
 
 /* Before it is known what it waits for. */
 static __always_inline void wait_seen(u32 mode)
@@ -179,7 +125,8 @@ static __noinline void task_wait(void *ctx, u64 lock, u32 site, u32 mode)
 	if (!lock_target())
 		return;
 	t = bpf_task_storage_get(&waits, bpf_get_current_task_btf(), 0,
-				 lock_within ? 0 : BPF_LOCAL_STORAGE_GET_F_CREATE);
+				 lock_within && lock_within != EVENT_IN_FAULT ? 0 :
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!is_within(t, sp))
 		return;
 	if (!t) {

@@ -318,7 +318,6 @@ word
 --stacks 10
 --folded -i 1 -a
 --in nothing -a
---in fault -a
 --in
 -p 1 -- true
 EOT

@@ -115,7 +115,7 @@ static bool path_is_seen(const struct plan *plan)
 	enum event_id id = plan->opts.in;
 	unsigned int i;
 
-	for (i = 0; id && i < 2; i++) {
+	for (i = 0; id && EVENT_IN_PATH(id + i) && i < 2; i++) {
 		if (plan->event[id + i].mech != MECH_NONE)
 			continue;
 		err("--in", "cannot be told here: %s", plan->event[id + i].reason);
@@ -148,7 +148,8 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	static const struct {
 		const char *word;
 		enum event_id event;
-	} paths[] = { { "munmap", EVENT_IN_MUNMAP }, { "populate", EVENT_IN_POPULATE } };
+	} paths[] = { { "fault", EVENT_IN_FAULT }, { "munmap", EVENT_IN_MUNMAP },
+		      { "populate", EVENT_IN_POPULATE } };
 	struct session *s = NULL;
 	struct plan plan;
 	size_t i;
@@ -250,7 +251,7 @@ static int command(const char *name, unsigned int domains, int argc, char **argv
 		  "who waited, whose mm it was, who held it", &o.by,
 		  .choices = "pid|comm|owner|holder" } },
 		{ LOCK, { "in", 0, OPT_CHOICE, "PATH", "only waits within it", &o.in,
-		  .choices = "munmap|populate" } },
+		  .choices = "fault|munmap|populate" } },
 		{ BOTH, { "by", 0, OPT_CHOICE, "LABEL", "rows by one label", &o.by,
 		  .choices = "pid|comm|owner|vm_ops|file|map|order" } },
 		WITH_LOCKS("stacks", 0, OPT_COUNT, "[=N]", "the N stacks (10) that waited longest",

@@ -197,6 +197,8 @@
 	  "MAP_POPULATE, mlock, MADV_POPULATE start")	\
 	X(IN_POPULATE_END, "path of populate end", EXIT, ALL, ASKED, "",		\
 	  "__mm_populate,faultin_page_range,faultin_vma_page_range", "... end")	\
+	X(IN_FAULT,	"path of faults", NONE,	FIRST,	ASKED, "",			\
+	  "", "what a user's page fault returns to: x86-64, not by FRED, not under lockdown") \
 	X(SPIN_WAIT,	"spinlock",	ENTRY,	ALL,	PART, "",			\
 	  "native_queued_spin_lock_slowpath,__pv_queued_spin_lock_slowpath,"		\
 	  "queued_spin_lock_slowpath",							\
@@ -212,7 +214,7 @@
 #define EVENT_RECONCILES(id)	((id) >= EVENT_ZAP && (id) <= EVENT_MOVE_TABLES)
 
 /* A path that waits are asked for within: one is loaded, or none. */
-#define EVENT_IN_PATH(id)	((id) >= EVENT_IN_MUNMAP && (id) <= EVENT_IN_POPULATE_END)
+#define EVENT_IN_PATH(id)	((id) >= EVENT_IN_MUNMAP && (id) <= EVENT_IN_FAULT)
 
 /* Entry and exit are matched by their argument, which only a trampoline sees at the exit. */
 #define EVENT_MATCHES(id)	((id) >= EVENT_READ_WAIT && (id) <= EVENT_SPIN_WAIT_END)
@@ -225,7 +227,8 @@ typedef unsigned __int128 event_set;
 
 /* Within which path a wait is. */
 #define WITHIN			(EVENT_BIT(EVENT_IN_MUNMAP) | EVENT_BIT(EVENT_IN_MUNMAP_END) |	\
-				 EVENT_BIT(EVENT_IN_POPULATE) | EVENT_BIT(EVENT_IN_POPULATE_END))
+				 EVENT_BIT(EVENT_IN_POPULATE) | EVENT_BIT(EVENT_IN_POPULATE_END) | \
+				 EVENT_BIT(EVENT_IN_FAULT))
 
 /* Their runs name not one event but all until their end: populating, mapping. */
 #define EVENTS_OF_SCOPE	(EVENT_BIT(EVENT_POPULATE) | EVENT_BIT(EVENT_POPULATE_END) |	\

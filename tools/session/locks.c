@@ -37,6 +37,7 @@ void locks_configure(struct fault *skel, const struct plan *plan,
 	ro->vmemmap_at = plan->vmemmap_at;
 	ro->page_offset_at = plan->page_offset_at;
 	ro->folio_wait_at = plan->folio_wait_at;
+	ro->exc_page_fault_at = plan->exc_page_fault_at;
 	ro->memcg_subsys = plan->memcg_subsys;
 	ro->folio_wake_at = plan->folio_wake_at;
 	memcpy((void *)ro->memcg_locks, plan->memcg_locks, sizeof(plan->memcg_locks));

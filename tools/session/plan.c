@@ -54,6 +54,7 @@ _Static_assert(OPS_KNOWN <= KNOWN_OPS_MAX, "more vm_ops than the programs compar
 #define MEMCG		"memory_cgrp_subsys"
 /* Where a task sleeps that waits for a folio. */
 #define FOLIO_WAIT	"folio_wait_bit_common"
+#define PAGE_FAULT	"exc_page_fault"
 /* ... and what wakes it. */
 #define FOLIO_WAKE	"wake_page_function"
 
@@ -72,7 +73,7 @@ static const char *const memcg_member[MEMCG_MEMBERS] = {
 	"mem_cgroup.event_list_lock", "mem_cgroup.move_lock",
 };
 
-#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 4)
+#define SYMBOLS_MAX	(EVENT_MAX * EVENT_SYMBOLS + OPS_KNOWN + MEMCG_LOCKS + 5)
 
 struct planner {
 	struct plan *plan;
@@ -242,6 +243,25 @@ static void plan_iterator(struct planner *p, const struct event *e, struct plan_
  * Not a probe of its own but what others can do: read memory that has no type; see
  * at which address a page-table lock is taken, which only a trampoline does.
  */
+/* Of the first CPU; x86 has them in a line of words. */
+static bool cpu_has(const char *flag)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char *line = NULL, *save, *word;
+	size_t size = 0;
+	bool has = false;
+
+	while (f && !has && getline(&line, &size, f) > 0)
+		if (!strncmp(line, "flags", 5))
+			for (word = strtok_r(line, " \n", &save); word && !has;
+			     word = strtok_r(NULL, " \n", &save))
+				has = !strcmp(word, flag);
+	free(line);
+	if (f)
+		fclose(f);
+	return has;
+}
+
 static void plan_ability(const struct planner *p, const struct event *e, struct plan_event *pe)
 {
 	const struct plan_event *lock = &p->plan->event[EVENT_PTE_LOCK];
@@ -256,6 +276,10 @@ static void plan_ability(const struct planner *p, const struct event *e, struct 
 	else if (e->id == EVENT_ZAP_HOLD && p->plan->event[EVENT_RMAP_PMD].mech == MECH_NONE)
 		snprintf(pe->reason, sizeof(pe->reason), "%.159s",
 			 p->plan->event[EVENT_RMAP_PMD].reason);
+	else if (e->id == EVENT_IN_FAULT && !p->plan->exc_page_fault_at)
+		snprintf(pe->reason, sizeof(pe->reason), "no address of " PAGE_FAULT);
+	else if (e->id == EVENT_IN_FAULT && p->plan->live && cpu_has("fred"))
+		snprintf(pe->reason, sizeof(pe->reason), "faults come by FRED");
 	else
 		pe->mech = MECH_FENTRY;
 }
@@ -374,6 +398,7 @@ static void collect_symbols(struct planner *p)
 	p->sym[p->syms++].name = VMEMMAP;
 	p->sym[p->syms++].name = PAGE_OFFSET;
 	p->sym[p->syms++].name = FOLIO_WAIT;
+	p->sym[p->syms++].name = PAGE_FAULT;
 	p->sym[p->syms++].name = FOLIO_WAKE;
 }
 
@@ -419,6 +444,7 @@ static void known_variables(struct planner *p)
 	p->plan->vmemmap_at = address_of(p, VMEMMAP);
 	p->plan->page_offset_at = address_of(p, PAGE_OFFSET);
 	p->plan->folio_wait_at = address_of(p, FOLIO_WAIT);
+	p->plan->exc_page_fault_at = address_of(p, PAGE_FAULT);
 	p->plan->folio_wake_at = address_of(p, FOLIO_WAKE);
 	known_memcg_locks(p);
 }

@@ -52,7 +52,7 @@ struct plan {
 	uint64_t known_ops[KNOWN_OPS_MAX];
 	uint8_t known_ops_backing[KNOWN_OPS_MAX];
 	uint64_t vmemmap_at, page_offset_at;	/* of variables; 0: not known */
-	uint64_t folio_wait_at, folio_wake_at;	/* of functions */
+	uint64_t folio_wait_at, folio_wake_at, exc_page_fault_at;	/* of functions */
 	/* Of types that 6.1 lacks: a program that asks for one makes libbpf look into all
 	 * modules, which needs CAP_SYS_ADMIN. 0: not known. */
 	uint32_t table_lock, table_left, type_of_table, type_of_slab;
