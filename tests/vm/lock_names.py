@@ -3,8 +3,8 @@
 # time-limit: 900
 """Names of locks that have no class, reasons of faults for mmap_lock, who holds a lock.
 
-In one guest of each kernel (lib/lock_names_guest.py). KERNEL...: others than the newest
-and the oldest, as tests/long/lock.sh has them.
+In one guest of each kernel (lib/lock_names_guest.py). KERNEL...: others than the
+newest, as tests/long/lock_names.sh has them.
 """
 import sys
 
@@ -15,6 +15,6 @@ import tap
 guest.library()
 guest.compiled("lock_names", "-pthread", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 copies = [f"{TMP}/lock_names:/usr/bin/names", f"{LIB}/lock_report.py:/root/lock_report.py"]
-for kernel in sys.argv[1:] or ("7.3", "6.1"):
+for kernel in sys.argv[1:] or ("7.3",):
     guest.run(kernel, "lock_names_guest", (kernel,), copies, ("--cpus", "4"))
 tap.finish()
