@@ -64,8 +64,10 @@ class Workload:
 
     def __init__(self, name):
         self.name, self.command = name, f"/run/rss {name}"
-        # Another task that has the CPU meanwhile ends a hold early.
-        self.run = "again '" + ('"switches": [1-9]' if name in HOLDS else "nothing") + "'"
+        # Another task that has the CPU meanwhile ends a hold early; so does one that only
+        # asked for it, or RCU (need_resched()).
+        self.run = "again '\"switches\": [1-9]' " + str(sum(HOLDS[name].values())) \
+            if name in HOLDS else "again nothing ''"
 
     def skip(self, _kernel):
         return None
