@@ -44,7 +44,8 @@ again() {
 		seen=$(wc -c < /tmp/reports)
 		run "$@" > /tmp/said
 		tail -c +$((seen + 1)) /tmp/reports > /tmp/last
-		grep -q "$pattern" /tmp/said || grep -q '"misses": *[1-9]' /tmp/last || cut_short || break
+		grep -q "$pattern" /tmp/said || grep -q '"misses": *[1-9]' /tmp/last ||
+			cut_short || break
 	done
 	cat /tmp/said
 }
