@@ -262,10 +262,10 @@ static __always_inline u32 row_count(u64 lock, struct lock_id id)
 	return row;
 }
 
-/* A lock that is given back while others wait: for rows of who did it, or of whose it is. */
+/* A lock that is given back while others wait. */
 static __always_inline void row_release(u64 lock, struct lock_id id)
 {
-	u32 row = lock_by == LABEL_MAX ? ROW_NONE : row_of(lock, id);
+	u32 row = row_of(lock, id);
 	struct lock_row_counts *c;
 
 	c = row == ROW_NONE ? 0 : bpf_map_lookup_elem(&lock_counts, &row);

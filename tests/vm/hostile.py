@@ -15,8 +15,8 @@ from guest import LIB, TMP
 import tap
 
 # How a tracer ends is the same code on all kernels; privileges cannot be undone.
-ALL = "deaths,killed,ends,two,privileges"
-OLD = "deaths,killed,two,privileges"
+ALL = "deaths,killed,ends,two,ftrace,privileges"
+OLD = "deaths,killed,two,ftrace,privileges"
 # Kernel, groups of tests done there, --exact or not, further options of the VM.
 GUESTS = (("7.3", ALL, "exact", ()), ("7.3", "memory", "", ("--cpus", "2,max=96")),
           ("6.1", OLD, "", ()))

@@ -131,7 +131,7 @@ static int ask_kernel(const char *kernel, bool exact)
 int cmd_probes(int argc, char **argv)
 {
 	const char *kernel = NULL;
-	struct plan_options po = { .yield = true, .reconcile = true,
+	struct plan_options po = { .yield = true, .reconcile = true, .by = true,
 				   .domains = DOMAIN_ALL };
 	const struct option_def defs[] = {
 		{ "btf", 0, OPT_STRING, "FILE", "BTF of another kernel (a vmlinux, or its raw BTF)",

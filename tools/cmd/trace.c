@@ -143,6 +143,7 @@ static int run_trace(const struct trace_options *o, struct target *target, char 
 	};
 	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true,
 				   .yield = o->yield, .reconcile = o->reconcile,
+				   .by = o->by && label_domains(label_by_name(o->by)) & LOCK,
 				   .unforked = !target_follows(target) &&
 					       (!*command || target->everyone) };
 	static const struct {

@@ -158,7 +158,7 @@
 	  "contention_begin", "a mutex is waited for, or a rwsem of each CPU")	\
 	X(LOCK_EVENT_END, "contention end", TP,	FIRST,	ESSENTIAL, "",			\
 	  "contention_end", "... and had")						\
-	X(LOCK_RELEASE,	"contended release", TP, FIRST,	USEFUL, "",			\
+	X(LOCK_RELEASE,	"contended release", TP, FIRST,	ASKED, "",			\
 	  "contended_release", "what others wait for is given back (since 7.1)")	\
 	X(READ_WAIT,	"rwsem read",	ENTRY,	FIRST,	PART, "",			\
 	  "rwsem_down_read_slowpath", "a rwsem is not had at once by a reader")	\

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -106,4 +107,32 @@ bool try_read(void)
 		return false;
 	close(fd);
 	return true;
+}
+
+bool cpu_has(const char *flag)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char *line = NULL, *save, *word;
+	size_t size = 0;
+	bool has = false;
+
+	while (f && !has && getline(&line, &size, f) > 0)
+		if (!strncmp(line, "flags", 5))
+			for (word = strtok_r(line, " \n", &save); word && !has;
+			     word = strtok_r(NULL, " \n", &save))
+				has = !strcmp(word, flag);
+	free(line);
+	if (f)
+		fclose(f);
+	return has;
+}
+
+bool ftrace_is_off(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/ftrace_enabled", "re");
+	bool off = f && getc(f) == '0';
+
+	if (f)
+		fclose(f);
+	return off;
 }

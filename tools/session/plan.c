@@ -243,25 +243,6 @@ static void plan_iterator(struct planner *p, const struct event *e, struct plan_
  * Not a probe of its own but what others can do: read memory that has no type; see
  * at which address a page-table lock is taken, which only a trampoline does.
  */
-/* Of the first CPU; x86 has them in a line of words. */
-static bool cpu_has(const char *flag)
-{
-	FILE *f = fopen("/proc/cpuinfo", "re");
-	char *line = NULL, *save, *word;
-	size_t size = 0;
-	bool has = false;
-
-	while (f && !has && getline(&line, &size, f) > 0)
-		if (!strncmp(line, "flags", 5))
-			for (word = strtok_r(line, " \n", &save); word && !has;
-			     word = strtok_r(NULL, " \n", &save))
-				has = !strcmp(word, flag);
-	free(line);
-	if (f)
-		fclose(f);
-	return has;
-}
-
 static void plan_ability(const struct planner *p, const struct event *e, struct plan_event *pe)
 {
 	const struct plan_event *lock = &p->plan->event[EVENT_PTE_LOCK];
@@ -295,10 +276,23 @@ static bool of_domains(const struct planner *p, const struct event *e)
 	return false;
 }
 
+/* The option that it is only loaded for, which was not given; NULL: it is loaded. */
+static const char *not_asked(const struct plan_options *opts, const struct event *e)
+{
+	if (EVENT_IN_PATH(e->id))
+		return opts->in && e->id >= opts->in && e->id <= opts->in + 1 ? NULL : "in";
+	if (e->id == EVENT_LOCK_RELEASE)
+		return opts->by ? NULL : "by";
+	if (EVENT_RECONCILES(e->id))
+		return opts->reconcile ? NULL : "reconcile";
+	return e->need != NEED_ASKED || opts->yield ? NULL : "yield";
+}
+
 static void plan_one(struct planner *p, const struct event *e)
 {
 	struct plan_event *pe = &p->plan->event[e->id];
 	char reason[160], first[224] = "", *save, *symbol, list[160];
+	const char *option;
 
 	if (e->id != EVENT_FORK && !of_domains(p, e)) {
 		pe->absent = pe->unasked = true;
@@ -310,17 +304,10 @@ static void plan_one(struct planner *p, const struct event *e)
 		snprintf(pe->reason, sizeof(pe->reason), "no children are followed");
 		return;
 	}
-	if (EVENT_IN_PATH(e->id)) {
-		if (!p->opts->in || e->id < p->opts->in || e->id > p->opts->in + 1) {
-			pe->absent = pe->unasked = true;
-			snprintf(pe->reason, sizeof(pe->reason), "only with --in");
-			return;
-		}
-	} else if ((e->need == NEED_ASKED && !p->opts->yield) ||
-	    (EVENT_RECONCILES(e->id) && !p->opts->reconcile)) {
+	option = not_asked(p->opts, e);
+	if (option) {
 		pe->absent = pe->unasked = true;
-		snprintf(pe->reason, sizeof(pe->reason), "only with --%s",
-			 e->need == NEED_ASKED ? "yield" : "reconcile");
+		snprintf(pe->reason, sizeof(pe->reason), "only with --%s", option);
 		return;
 	}
 	if (e->id == EVENT_INSERT_RMAP && p->plan->can_read) {
@@ -509,6 +496,11 @@ int plan_make(struct plan *plan, const struct plan_options *opts)
 		snprintf(why, sizeof(why), "%lu descriptors may be needed, and ulimit -n is %lu",
 			 need, have);
 		refuse_all(plan, why);
+		ret = 0;
+		goto cleanup;
+	}
+	if (plan->live && ftrace_is_off()) {
+		refuse_all(plan, "no probe runs: kernel.ftrace_enabled is 0 (sysctl sets it to 1)");
 		ret = 0;
 		goto cleanup;
 	}

@@ -31,6 +31,7 @@ struct plan_options {
 	unsigned int domains;	/* DOMAIN_ bits; 0: faults alone */
 	bool yield;		/* follow what fault-around would gain */
 	bool reconcile;		/* what RSS grew by; teardown and fork */
+	bool by;		/* rows of locks by an open label */
 	enum event_id in;	/* EVENT_IN_...: only waits in this path; 0: all */
 	bool exact;		/* only mechanisms without observed loss */
 	bool unforked;		/* no target's children are followed */

@@ -232,6 +232,7 @@ static int open_session(struct series *s)
 				      .by = o->by };
 	struct plan_options po = { .domains = o->domains, .exact = o->exact, .quick = true,
 				   .reconcile = o->reconcile,
+				   .by = o->by && label_domains(o->by) & DOMAIN_LOCK,
 				   .unforked = t && !target_follows(t) &&
 					       (!o->command || t->everyone) };
 	const char *why;

@@ -14,6 +14,7 @@
 #include "data/err.h"
 #include "fault.skel.h"
 #include "session/around.h"
+#include "session/attempt.h"
 #include "session/calibrate.h"
 #include "session/counts.h"
 #include "session/locks.h"
@@ -40,6 +41,7 @@ struct session {
 	struct lock_views locks;
 	/* Misses where what was read ends, where the next starts, and where this started. */
 	uint64_t misses[PROGRAMS_MAX], misses_next[PROGRAMS_MAX], misses_base[PROGRAMS_MAX];
+	bool unsure;			/* ftrace was off */
 	int pidfd;
 	uint32_t run;			/* what `observing` was last, on */
 	uint64_t program_ps;		/* what a run of a program takes; 0: not known */
@@ -454,12 +456,16 @@ static void read_misses(struct session *s, uint64_t *misses)
 {
 	size_t i;
 
+	/* Switched off meanwhile: nobody counts what did not run, even if it is on again. */
+	s->unsure |= ftrace_is_off();
 	for (i = 0; i < s->progs; i++) {
 		const struct attached *a = &s->prog[i];
 		/* Kprobes of one event share their program. */
 		bool whole = !i || a[-1].prog != a->prog;
 
-		if (a->link)
+		if (a->link && s->unsure && events[a->event].point <= POINT_EXIT)
+			misses[i] = UINT64_MAX;
+		else if (a->link)
 			misses[i] = program_misses(a, s->plan->event[a->event].mech, whole);
 	}
 }
@@ -518,8 +524,8 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 		ps->symbol = run_text(run, s->prog[i].symbol);
 		if (!ps->symbol)
 			goto no_memory;
-		ps->misses = s->misses[i] == UINT64_MAX ? UINT64_MAX :
-			     s->misses[i] - s->misses_base[i];
+		ps->misses = s->misses[i] == UINT64_MAX || s->misses_base[i] == UINT64_MAX ?
+			     UINT64_MAX : s->misses[i] - s->misses_base[i];
 		lost[ps->event] = sat_add(lost[ps->event], ps->misses, &cut);
 	}
 	for (i = 0; i < EVENT_MAX; i++) {

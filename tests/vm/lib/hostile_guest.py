@@ -9,7 +9,7 @@ import time
 
 from observer import Observer, Worker, unlike
 from robust_lib import (REPORT, checked, completed, end, fault, left_behind, load, memory_told,
-                        result, start, strict, unlink, usage, wait_until)
+                        result, skip, start, strict, unlink, usage, wait_until)
 
 EXACT = ["--exact"] if "exact" in sys.argv[2:] else []
 LOST_PATTERN = r"mmscope: [^\n]+\n"
@@ -129,6 +129,59 @@ def deaths():
         if err or not low <= usage(run) <= high:
             return f"status {status}, {err}, [{low}, {high}], rusage {usage(run)}"
         return None if misses(run) or not unended(run) else f"{unended(run)} without an end"
+
+
+def ftrace():
+    """kernel.ftrace_enabled: off, probes are attached and do not run."""
+    switch = "/proc/sys/kernel/ftrace_enabled"
+
+    def turn(on):
+        try:
+            with open(switch, "w", encoding="ascii") as f:
+                f.write(on)
+        except OSError as e:
+            return str(e)
+        return None
+
+    names = ("ftrace is off: refused, and nothing started",
+             "ftrace is switched off meanwhile: what ran is a lower bound, 0 as well")
+    why = turn("0")
+    if why:
+        for name in names:
+            skip(name, f"this kernel does not switch it off: {why}")
+        return
+
+    @checked(names[0])
+    def _():
+        for command in (("fault",), ("lock",), ("fault", "--exact")):
+            p = subprocess.run(["mmscope", *command, "--", "touch", "/tmp/started"],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                               timeout=90, check=False)
+            if p.returncode != 3 or "kernel.ftrace_enabled is 0" not in p.stderr or \
+               len(p.stderr.splitlines()) != 1 or os.path.exists("/tmp/started"):
+                return f"{command}: status {p.returncode}: {p.stderr}"
+        return None
+
+    turn("1")
+
+    @checked(names[1])
+    def _():
+        target = Worker()
+        observer = Observer("-p", str(target.pid), *EXACT)
+        truth = target.do("t100")
+        turn("0")
+        truth += target.do("t100")
+        run = observer.run()
+        turn("1")
+        target.kill()
+        low = completed(run)[0]
+        told = [p["event"] for p in run["trust"]["probes"]
+                if p.get("mechanism", "").startswith(("f", "k")) and p["misses"] is not None]
+        sure = [s for s in run["metrics"] if s["name"] == "fault_completed" and
+                not s.get("lower_bound")]
+        if not 0 < low < truth or told or sure:
+            return f"{low} of {truth}; misses are told of {told}, no lower bounds: {sure}"
+        return left_behind()
 
 
 # ---- how it ends ----
@@ -391,6 +444,7 @@ def memory():
 
 
 GROUPS = {"deaths": deaths, "killed": killed, "ends": ends, "two": two, "memory": memory,
+          "ftrace": ftrace,
           "privileges": privileges}
 
 for group in sys.argv[1].split(","):

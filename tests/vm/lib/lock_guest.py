@@ -38,7 +38,8 @@ def page_table():
 
 def known():
     """Each round of waits.c is one wait, the first and untold repeat's included."""
-    run = lock("sh", "-c", f"waits rwsem {ROUNDS} 1; waits mutex {ROUNDS} 1")
+    run = lock("sh", "-c", f"waits rwsem {ROUNDS} 1; waits mutex {ROUNDS} 1",
+               options=("--by", "comm"))
     wrong = sums(run, 0) + waits_known(run, 2 * ROUNDS)
     # Who holds it gives it back once for each, and nobody else waits for it.
     wrong += released(run, 2 * ROUNDS, ("inode", "other"))

@@ -36,9 +36,10 @@ run() {     # NUMBER COMMAND...
 	now @end
 }
 # PATTERN HOLDS NUMBER COMMAND...: while it says that, while runs were lost, and while the
-# report has another number of holds in which PTEs were removed ("": of no interest).
+# report has another number of holds in which PTEs were removed ("": of no interest):
+# that twice at most, as what comes more often is no chance.
 again() {
-	pattern=$1 holds=$2
+	pattern=$1 holds=$2 cuts=0
 	shift 2
 	for try in 1 2 3 4 5 6; do
 		seen=$(wc -c < /tmp/reports)
@@ -51,7 +52,8 @@ again() {
 }
 cut_short() {
 	[ -n "$holds" ] && grep -o '"ptes_per_zap_hold"[^[]*"count": *[0-9]*' /tmp/last \
-		> /tmp/zapped && ! grep -q ": *$holds$" /tmp/zapped
+		> /tmp/zapped && ! grep -q ": *$holds$" /tmp/zapped &&
+		cuts=$((cuts + 1)) && [ $cuts -le 2 ]
 }
 """
 
