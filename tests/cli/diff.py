@@ -243,6 +243,26 @@ def alignment():
     expect("six are not", around(128, "base"), around(134, "new"), 1, "WORSE: fault_completed")
     expect("nor are six less, which is better", around(134, "base"), around(128, "new"), 0)
 
+    # 512 pages by a hold each, or by one for each of the 3 page tables that they lie in,
+    # after which 600 to 1600 pages were looked for: at most 512 / (3 + 5) a hold elsewhere.
+    def pages(side, holds, asked, faults):
+        return recording([run(i + 100 * (side == "new"), i + 1000 * (side == "new"), [
+            counter("fault_completed", faults, backing="file", method="fault_around",
+                    trigger="access", kind="minor"),
+            counter("fault_around_asked", asked, backing="file"),
+            batch("ptes_per_hold", holds, backing="file", method="fault_around",
+                  trigger="access")]) for i in range(5)], ["ptes_per_hold", "fault_completed"])
+    for asked in (600, 1600):
+        eagerly = pages("base", [(1, 512)], 0, 0)
+        tables = pages("new", [(127, 2), (258, 1)], asked, 3)
+        parsed = expect(f"few holds are another way of counting, not alignment: {asked}",
+                        eagerly, tables, 1, "WORSE: fault_completed")
+        result("... which is better", [] if item(parsed, "ptes_per_hold")["verdict"] == "better"
+               else [parsed])
+        expect("... and worse, swapped", tables, eagerly, 1, "WORSE: ptes_per_hold")
+    expect("all pages in one table, or in three", tables, pages("new", [(512, 1)], 1600, 1), 0,
+           "alignment may change")
+
 
 def states():
     values = [100 + i for i in range(5)]

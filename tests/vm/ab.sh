@@ -83,6 +83,7 @@ check 'patched is better than vanilla' ab 0 series vanilla patched 6 --primary p
 old=$TMPDIR/series/A.json new=$TMPDIR/series/B.json
 check 'in its PTEs for each hold' row ptes_per_hold better
 check 'the PTEs are the same' row ptes_installed same
+check 'by faults, which vanilla does without' row fault_completed worse
 # What is zero on both has no row.
 check 'no attempt is refused on either' absent fault_refused ptes_installed
 check 'swapped, it is worse' diff 1 "$new" "$old"

@@ -7,7 +7,7 @@ All cases run in one guest of each kernel, with 4 CPUs and a disk (lib/lock_gues
 lib/lock_classes_guest.py: each class; lib/lock_user_guest.py: stacks of user space;
 lib/lock_io_guest.py: faults that wait for the disk; lib/lock_rows_guest.py: rows, runs,
 intervals, lockdown).
-By default the newest kernel, and what counts on the oldest; KERNEL...: all on these, as
+By default the newest kernel, and what is counted on the oldest; KERNEL...: all on these, as
 tests/long/lock.sh has them.
 """
 import os

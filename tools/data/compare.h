@@ -55,7 +55,7 @@ struct evidence {
 	double *low, *high;	/* owned; high is INFINITY where nothing bounds it */
 	double median;		/* of low */
 	double least, most;	/* over all runs */
-	double slack;		/* what alignment may account for, as far as it is declared */
+	double less, more;	/* what another alignment may take from it, or add to it */
 	bool certain;		/* low == high everywhere: nothing was lost */
 	bool empty;		/* no event on this side: a mean does not exist */
 	unsigned int flags;	/* SAMPLE_x of all runs */

@@ -40,11 +40,14 @@ static void plain_change(struct comparison_item *it)
 		it->change = (it->new.median - it->base.median) / it->base.median;
 }
 
-/* A count that is the same in every boot is not a sample: any difference is one. */
+/*
+ * A count that is the same in every boot is not a sample: any difference is one, but
+ * for what another alignment of either side would have made of it.
+ */
 static bool judge_exact(struct comparison_item *it)
 {
 	const struct evidence *b = &it->base, *n = &it->new;
-	double slack = fmax(b->slack, n->slack), up = n->least - b->most, down = n->most - b->least;
+	double up = fmax(n->less, b->more), down = fmax(n->more, b->less), furthest;
 
 	if (!b->certain || !n->certain) {
 		reason(it, "events were lost: compared by statistics");
@@ -52,27 +55,31 @@ static bool judge_exact(struct comparison_item *it)
 	}
 	if (b->boots < COMPARE_EXACT_BOOTS || n->boots < COMPARE_EXACT_BOOTS)
 		return false;
-	if (b->most - b->least > slack || n->most - n->least > slack) {
+	if (b->most - b->least > fmax(b->less, b->more) ||
+	    n->most - n->least > fmax(n->less, n->more)) {
 		reason(it, "not equal in all boots: compared by statistics");
 		return false;
 	}
 	it->kind = EVIDENCE_EXACT;
 	plain_change(it);
-	if (fmax(fabs(up), fabs(down)) <= slack) {
+	furthest = fmax(n->most - b->least, b->most - n->least);
+	if (n->most - b->least <= up && b->most - n->least <= down) {
 		it->verdict = VERDICT_SAME;
-		if (fmax(fabs(up), fabs(down)) > 0)
-			reason(it, "exact, within the %.4g that alignment may change", slack);
+		if (furthest > 0)
+			reason(it, "exact, within the %.4g that alignment may change",
+			       n->most - b->least == furthest ? up : down);
 		else
 			reason(it, "exact: equal in all %zu and %zu boots", b->boots, n->boots);
 		return true;
 	}
-	if (up > slack || down < -slack) {
-		it->verdict = moved(it->better, up > slack);
+	if (n->least - b->most > up || b->least - n->most > down) {
+		it->verdict = moved(it->better, n->least > b->most);
 		reason(it, "exact: equal in all %zu and %zu boots", b->boots, n->boots);
 		return true;
 	}
 	it->verdict = VERDICT_UNDECIDED;
-	reason(it, "the difference is about the %.4g that alignment may change", slack);
+	reason(it, "the difference is about the %.4g that alignment may change",
+	       n->most - b->least == furthest ? up : down);
 	return true;
 }
 

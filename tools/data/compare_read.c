@@ -23,7 +23,7 @@ const struct fact run_facts[FACTS] = {
 enum outcome_of { GOT, EMPTY, UNAVAILABLE };
 
 struct reading {
-	double low, high, slack;
+	double low, high, less, more;
 	unsigned int flags;
 	const char *reason;
 };
@@ -76,26 +76,34 @@ static uint64_t misses_of(const struct run *run, const struct metric *m)
  * What the alignment of the mapping may add to or take from a count: fault-around
  * cuts its windows at their own size and at page tables, so the same pages take
  * one window more when they start in the middle of one, and one for each table.
+ * It takes no count to nothing, and of a mean (of `events`; 0: a count) it changes
+ * the events and not the pages.
  */
-static double alignment_slack(const struct quantity *q, const struct recording *rec,
-			      const struct run *run, double value, uint64_t events_in_mean)
+static void read_alignment(const struct quantity *q, const struct recording *rec,
+			   const struct run *run, double events, struct reading *r)
 {
 	uint64_t per_table = rec->machine.page_size / 8, window;
 	const char *want[LABEL_MAX] = { [LABEL_BACKING] = q->want[LABEL_BACKING] };
 	struct total asked;
-	double faults;
+	double faults, fewer;
 
-	if (q->metric->align == ALIGN_NONE || !per_table ||
+	if (q->metric->align == ALIGN_NONE || !per_table || r->low <= 0 ||
 	    !run_total(run, METRIC_FAULT_AROUND_ASKED, want, &asked, NULL) || !asked.value)
-		return 0;
+		return;
 	faults = 1 + ceil((double)asked.value / per_table);
+	if (events) {
+		fewer = fmin(faults, events - 1);
+		r->less = r->low * faults / (events + faults);
+		r->more = r->low * fewer / (events - fewer);
+		return;
+	}
 	if (q->metric->align == ALIGN_PAGES) {
 		window = rec->machine.fault_around_bytes > 0 ?
 			 rec->machine.fault_around_bytes / rec->machine.page_size : 0;
-		return faults * window;
+		faults *= window;
 	}
-	/* One event more or less moves a mean by its share. */
-	return events_in_mean ? value * faults / events_in_mean : faults;
+	r->less = fmin(faults, r->low - 1);
+	r->more = faults;
 }
 
 static enum outcome_of read_counter(const struct quantity *q, const struct recording *rec,
@@ -108,7 +116,7 @@ static enum outcome_of read_counter(const struct quantity *q, const struct recor
 	r->flags = t.flags;
 	r->low = t.min;
 	r->high = t.flags & SAMPLE_LOWER_BOUND ? INFINITY : (double)t.max;
-	r->slack = alignment_slack(q, rec, run, r->low, 0);
+	read_alignment(q, rec, run, 0, r);
 	return GOT;
 }
 
@@ -179,7 +187,7 @@ static enum outcome_of read_hist(const struct quantity *q, const struct recordin
 		return GOT;
 	}
 	read_mean(q, run, &h, r);
-	r->slack = alignment_slack(q, rec, run, r->low, h.count);
+	read_alignment(q, rec, run, h.count, r);
 	return GOT;
 }
 
@@ -323,7 +331,8 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 			e->certain &= r.low == r.high;
 			e->least = fmin(e->least, r.low);
 			e->most = fmax(e->most, r.high);
-			e->slack = fmax(e->slack, r.slack);
+			e->less = fmax(e->less, r.less);
+			e->more = fmax(e->more, r.more);
 			e->flags |= r.flags;
 		}
 		if (!n)

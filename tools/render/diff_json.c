@@ -111,8 +111,13 @@ static void put_evidence(yajl_gen g, const char *name, const struct evidence *e)
 			put_double(g, e->high[i]);
 		yajl_gen_array_close(g);
 	}
-	if (e->slack > 0)
-		key_double(g, "alignment", e->slack, true);
+	if (e->less > 0 || e->more > 0) {
+		key(g, "alignment");
+		yajl_gen_array_open(g);
+		put_double(g, e->less);
+		put_double(g, e->more);
+		yajl_gen_array_close(g);
+	}
 	if (e->flags & SAMPLE_INFERRED)
 		key_bool(g, "inferred", true);
 	if (e->flags & SAMPLE_LOWER_BOUND)

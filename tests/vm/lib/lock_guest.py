@@ -273,8 +273,8 @@ for case in COUNTED + (() if sys.argv[2] == "some" else
         case()
     except (ValueError, KeyError, OSError, subprocess.SubprocessError) as e:
         result(case.__name__, repr(e))
-lock_classes_guest.main(KERNEL)
 if sys.argv[2] != "some":
+    lock_classes_guest.main(KERNEL)
     lock_user_guest.main()
     lock_io_guest.main()
 lock_rows_guest.main(sys.argv[2] != "some")
