@@ -239,7 +239,7 @@ def alignment():
             batch("ptes_per_hold", [(16, faults)], backing="file", method="fault_around",
                   trigger="access")]) for i in range(5)])
     expect("five windows more are alignment", around(128, "base"), around(133, "new"), 0,
-           "within the 5 that alignment may change")
+           "alignment alone may make 123 to 133 of BASE")
     expect("six are not", around(128, "base"), around(134, "new"), 1, "WORSE: fault_completed")
     expect("nor are six less, which is better", around(134, "base"), around(128, "new"), 0)
 
@@ -261,7 +261,7 @@ def alignment():
                else [parsed])
         expect("... and worse, swapped", tables, eagerly, 1, "WORSE: ptes_per_hold")
     expect("all pages in one table, or in three", tables, pages("new", [(512, 1)], 1600, 1), 0,
-           "alignment may change")
+           "alignment alone may make")
 
 
 def states():

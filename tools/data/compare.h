@@ -55,7 +55,7 @@ struct evidence {
 	double *low, *high;	/* owned; high is INFINITY where nothing bounds it */
 	double median;		/* of low */
 	double least, most;	/* over all runs */
-	double less, more;	/* what another alignment may take from it, or add to it */
+	double floor, ceiling;	/* what each run could have been with another alignment */
 	bool certain;		/* low == high everywhere: nothing was lost */
 	bool empty;		/* no event on this side: a mean does not exist */
 	unsigned int flags;	/* SAMPLE_x of all runs */

@@ -40,14 +40,20 @@ static void plain_change(struct comparison_item *it)
 		it->change = (it->new.median - it->base.median) / it->base.median;
 }
 
+/* Could all runs of one side have been as the other's, had these lain otherwise? */
+static bool is_alignment(const struct evidence *e, const struct evidence *other)
+{
+	return e->least >= other->floor && e->most <= other->ceiling;
+}
+
 /*
  * A count that is the same in every boot is not a sample: any difference is one, but
- * for what another alignment of either side would have made of it.
+ * for what another alignment would have made of it.
  */
 static bool judge_exact(struct comparison_item *it)
 {
 	const struct evidence *b = &it->base, *n = &it->new;
-	double up = fmax(n->less, b->more), down = fmax(n->more, b->less), furthest;
+	bool of_base, of_new;
 
 	if (!b->certain || !n->certain) {
 		reason(it, "events were lost: compared by statistics");
@@ -55,31 +61,32 @@ static bool judge_exact(struct comparison_item *it)
 	}
 	if (b->boots < COMPARE_EXACT_BOOTS || n->boots < COMPARE_EXACT_BOOTS)
 		return false;
-	if (b->most - b->least > fmax(b->less, b->more) ||
-	    n->most - n->least > fmax(n->less, n->more)) {
+	if (b->floor > b->ceiling || n->floor > n->ceiling) {
 		reason(it, "not equal in all boots: compared by statistics");
 		return false;
 	}
 	it->kind = EVIDENCE_EXACT;
 	plain_change(it);
-	furthest = fmax(n->most - b->least, b->most - n->least);
-	if (n->most - b->least <= up && b->most - n->least <= down) {
+	of_base = is_alignment(n, b);
+	of_new = is_alignment(b, n);
+	if (b->least == n->most && b->most == n->least) {
 		it->verdict = VERDICT_SAME;
-		if (furthest > 0)
-			reason(it, "exact, within the %.4g that alignment may change",
-			       n->most - b->least == furthest ? up : down);
-		else
-			reason(it, "exact: equal in all %zu and %zu boots", b->boots, n->boots);
-		return true;
-	}
-	if (n->least - b->most > up || b->least - n->most > down) {
-		it->verdict = moved(it->better, n->least > b->most);
 		reason(it, "exact: equal in all %zu and %zu boots", b->boots, n->boots);
-		return true;
+	} else if (of_base || of_new) {
+		it->verdict = VERDICT_SAME;
+		reason(it, "exact: alignment alone may make %.4g to %.4g of %s",
+		       of_base ? b->floor : n->floor, of_base ? b->ceiling : n->ceiling,
+		       of_base ? "BASE" : "NEW");
+	} else if ((n->least > b->ceiling && b->most < n->floor) ||
+		   (n->most < b->floor && b->least > n->ceiling)) {
+		it->verdict = moved(it->better, n->least > b->most);
+		reason(it, "exact: equal in all %zu and %zu boots%s", b->boots, n->boots,
+		       b->floor < b->ceiling || n->floor < n->ceiling ? ", alignment apart" : "");
+	} else {
+		it->verdict = VERDICT_UNDECIDED;
+		reason(it, "alignment alone may make %.4g to %.4g of BASE, and %.4g to %.4g of NEW",
+		       b->floor, b->ceiling, n->floor, n->ceiling);
 	}
-	it->verdict = VERDICT_UNDECIDED;
-	reason(it, "the difference is about the %.4g that alignment may change",
-	       n->most - b->least == furthest ? up : down);
 	return true;
 }
 

@@ -76,8 +76,8 @@ static uint64_t misses_of(const struct run *run, const struct metric *m)
  * What the alignment of the mapping may add to or take from a count: fault-around
  * cuts its windows at their own size and at page tables, so the same pages take
  * one window more when they start in the middle of one, and one for each table.
- * It takes no count to nothing, and of a mean (of `events`; 0: a count) it changes
- * the events and not the pages.
+ * It takes no events to nothing, and of a mean (of `events`; 0: a count) it changes
+ * their number and not the pages.
  */
 static void read_alignment(const struct quantity *q, const struct recording *rec,
 			   const struct run *run, double events, struct reading *r)
@@ -87,7 +87,7 @@ static void read_alignment(const struct quantity *q, const struct recording *rec
 	struct total asked;
 	double faults, fewer;
 
-	if (q->metric->align == ALIGN_NONE || !per_table || r->low <= 0 ||
+	if (q->metric->align == ALIGN_NONE || !per_table ||
 	    !run_total(run, METRIC_FAULT_AROUND_ASKED, want, &asked, NULL) || !asked.value)
 		return;
 	faults = 1 + ceil((double)asked.value / per_table);
@@ -101,8 +101,10 @@ static void read_alignment(const struct quantity *q, const struct recording *rec
 		window = rec->machine.fault_around_bytes > 0 ?
 			 rec->machine.fault_around_bytes / rec->machine.page_size : 0;
 		faults *= window;
+		r->less = fmin(faults, r->low);
+	} else {
+		r->less = fmin(faults, fmax(r->low - 1, 0));
 	}
-	r->less = fmin(faults, r->low - 1);
 	r->more = faults;
 }
 
@@ -301,7 +303,8 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 	struct reading r;
 	int ret = -1;
 
-	*e = (struct evidence){ .certain = true, .least = INFINITY, .most = -INFINITY };
+	*e = (struct evidence){ .certain = true, .least = INFINITY, .most = -INFINITY,
+				.floor = -INFINITY, .ceiling = INFINITY };
 	e->low = calloc(boots->n + 1, sizeof(*e->low));
 	e->high = calloc(boots->n + 1, sizeof(*e->high));
 	if (!low || !high || !e->low || !e->high)
@@ -331,8 +334,8 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 			e->certain &= r.low == r.high;
 			e->least = fmin(e->least, r.low);
 			e->most = fmax(e->most, r.high);
-			e->less = fmax(e->less, r.less);
-			e->more = fmax(e->more, r.more);
+			e->floor = fmax(e->floor, r.low - r.less);
+			e->ceiling = fmin(e->ceiling, r.low + r.more);
 			e->flags |= r.flags;
 		}
 		if (!n)

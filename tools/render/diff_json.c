@@ -111,11 +111,11 @@ static void put_evidence(yajl_gen g, const char *name, const struct evidence *e)
 			put_double(g, e->high[i]);
 		yajl_gen_array_close(g);
 	}
-	if (e->less > 0 || e->more > 0) {
+	if (e->floor < e->ceiling) {
 		key(g, "alignment");
 		yajl_gen_array_open(g);
-		put_double(g, e->less);
-		put_double(g, e->more);
+		put_double(g, e->floor);
+		put_double(g, e->ceiling);
 		yajl_gen_array_close(g);
 	}
 	if (e->flags & SAMPLE_INFERRED)
