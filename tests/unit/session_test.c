@@ -48,7 +48,7 @@ static unsigned int release(char *text, size_t size)
 	fclose(captured);
 	buffer[n] = 0;
 	if (text)
-		snprintf(text, size, "%s", buffer);
+		snprintf(text, size, "%.*s", (int)size - 1, buffer);
 	while (n--)
 		lines += buffer[n] == '\n';
 	return lines;
