@@ -121,9 +121,10 @@ def document(args, values, times, name):
            "one guest of an emulator that counts them (`--icount`): the lowest of "
            f"{args.repeats} repeats of {LOOPS}.",
            "A wait is one of a task for a lock whose holder sleeps, from the word that sends the",
-           "holder to the end of both (`tests/vm/lib/waits.c`): each has exactly one. One virtual",
-           "CPU: nobody spins. Mapping and unmapping take the lock of a VMA for writing, which has",
-           "no event on 7.x: `mmscope lock` looks each time whether there are readers.", ""]
+           "holder to the end of both (`tests/vm/lib/waits.c`): each has exactly one, and a fault",
+           "of the holder, which is what `mmscope fault` pays for. One virtual CPU: nobody spins.",
+           "Mapping and unmapping take the lock of a VMA for writing, which has no event on 7.x:",
+           "`mmscope lock` looks each time whether there are readers.", ""]
     out += cost.table(values, args.columns, [w for w, _ in WAITS], cost.instructions, COLUMNS,
                       WAITS)
     out += ["", "## Targets", "", "| target | found | |", "|---|---|---|"]
