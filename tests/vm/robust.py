@@ -4,7 +4,7 @@
 """mmscope fault misses nothing, survives signals, leaves nothing, and says what is wrong.
 
 The tests run inside a guest of each kernel: lib/robust_guest.py. This suite boots the
-newest one, robust_older.sh the oldest, tests/long/kernels.sh the others.
+newest one, tests/long/kernels.sh the others.
 """
 import os
 import shutil

@@ -1,8 +1,0 @@
-#!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-only
-# time-limit: 1200
-"""Every backing and every path into a fault is told apart on 7.2: see lib/backings.py."""
-
-import backings
-
-backings.main("7.2")
