@@ -142,12 +142,12 @@ check-debug:
 	$(Q)tools/setup.sh test
 	$(Q)$(MAKE) all
 	$(Q)tests/run --build $(B) --debug $(J:%=-j%) \
-		$(if $(T),$(T),--command "make check-debug" --results docs/results/debug.md)
+		--command "make check-debug" --results docs/results/debug.md $(T)
 
 check-long:
 	$(Q)tools/setup.sh long
 	$(Q)tests/run --build $(B) $(J:%=-j%) \
-		$(if $(T),$(T),--command "make check-long" --results docs/results/long.md long)
+		--command "make check-long" --results docs/results/long.md $(or $(T),long)
 
 # Dated, with its kernels; commit what it writes.
 table-arraymap: all

@@ -220,12 +220,24 @@ suite --results "$TMPDIR/kept" --command 'make it' long
 kept()
 {
 	sed -n 1p "$TMPDIR/kept" | grep -qx '# `make it`' &&
-		sed -n 3p "$TMPDIR/kept" | grep -q "^$(date +%Y-)" &&
-		grep -q '^| long/c | 0 | 1 | 1 | 0.0 |$' "$TMPDIR/kept" &&
-		grep -qx -- '- long/c: bad' "$TMPDIR/kept" &&
-		grep -qx -- '- long/c: less: no more' "$TMPDIR/kept"
+		grep -q "^| long/c | $(date +%Y-).* | 0 | $1 | $2 | 0.0 |\$" "$TMPDIR/kept" &&
+		[ "$(grep -cx -- '- long/c: bad' "$TMPDIR/kept")" = "$1" ] &&
+		[ "$(grep -cx -- '- long/c: less: no more' "$TMPDIR/kept")" = "$2" ]
 }
-check 'a run to be kept is written down' kept
+check 'a run to be kept is written down' kept 1 1
+echo 'echo ok 1 - else' >"$tests/long/f.sh"
+suite --results "$TMPDIR/kept" --command 'make it' long/f
+both()
+{
+	kept 1 1 && grep -q '^| long/f | .* | 1 | 0 | 0 | 0.0 |$' "$TMPDIR/kept"
+}
+check 'another one does not take it away' both
+echo 'echo "ok 1 - less # SKIP no more"' >"$tests/long/c.sh"
+suite --results "$TMPDIR/kept" --command 'make it' long/c
+check 'the same one again renews it' kept 0 1
+rm "$tests/long/f.sh"
+suite --results "$TMPDIR/kept" --command 'make it' long
+check 'what is no more is not kept' [ "$(grep -c long/f "$TMPDIR/kept")" = 0 ]
 suite cli/b
 check 'one suite by name' counts 0 1 0 0
 suite tests/cli/b.sh vm

@@ -249,14 +249,16 @@ static void references(void)
 	/*
 	 * Maps are freed by a worker, after a grace period, and where KASAN watches
 	 * their addresses, the shadow (an eighth) only when many of those wait to be
-	 * reused: more arrays, which nobody maps, bring that about.
+	 * reused: more arrays, which nobody maps, bring that about. Each is given the
+	 * time to be freed itself.
 	 */
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 600; i++) {
 		left = was - vmstat("nr_free_pages");
 		if (left < SIZE)
 			break;
 		usleep(100000);
-		close(array_new(SIZE));
+		if (i % 20 == 19)
+			close(array_new(SIZE));
 	}
 	if (left >= SIZE)
 		failed(__FILE__, __LINE__, "%ld pages are gone after %d arrays of %d", left,
