@@ -19,6 +19,7 @@ struct ring {
 	int fd;
 	struct perf_event_mmap_page *page;	/* the records are behind it */
 	uint64_t seen;		/* time of the last record */
+	uint64_t lost, told;	/* how many are known to be, and how many by records */
 };
 
 struct rings {
@@ -39,6 +40,7 @@ static int open_event(int cpu)
 		.use_clockid = 1, .clockid = CLOCK_MONOTONIC,
 		.mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = 1,
 		.watermark = 1, .wakeup_watermark = RING_BYTES / 4,
+		.read_format = PERF_FORMAT_LOST,
 	};
 
 	return syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -127,6 +129,21 @@ static void copy(const struct ring *ring, uint64_t at, void *to, size_t size)
 	memcpy((char *)to + first, data, size - first);
 }
 
+/* What was known without its record is not lost again with it. */
+static void count_lost(struct rings *r, struct ring *ring, uint64_t lost)
+{
+	if (lost <= ring->lost)
+		return;
+	ring->lost = lost;
+	if (ring->seen < r->lost)
+		r->lost = ring->seen;
+}
+
+struct record_lost {
+	struct perf_event_header header;
+	uint64_t id, lost;
+};
+
 /* The time is the last word of each: nothing else is asked for. */
 static int keep(struct rings *r, struct ring *ring, uint64_t at, size_t size)
 {
@@ -150,8 +167,10 @@ static int keep(struct rings *r, struct ring *ring, uint64_t at, size_t size)
 	kept = &r->kept[r->kept_n++];
 	kept->header = (void *)record;
 	memcpy(&kept->time, record + size - sizeof(kept->time), sizeof(kept->time));
-	if (kept->header->type == PERF_RECORD_LOST && ring->seen < r->lost)
-		r->lost = ring->seen;
+	if (kept->header->type == PERF_RECORD_LOST && size >= sizeof(struct record_lost)) {
+		ring->told += ((struct record_lost *)record)->lost;
+		count_lost(r, ring, ring->told);
+	}
 	ring->seen = kept->time;
 	return 0;
 }
@@ -174,6 +193,15 @@ static int empty(struct rings *r, struct ring *ring)
 	return ret;
 }
 
+/* A loss has its record only once the next one finds room: ask for it (since 6.0). */
+static void ask_lost(struct rings *r, struct ring *ring)
+{
+	struct { uint64_t value, lost; } now;
+
+	if (read(ring->fd, &now, sizeof(now)) == sizeof(now))
+		count_lost(r, ring, now.lost);
+}
+
 static int by_time(const void *pa, const void *pb)
 {
 	const struct ring_record *a = pa, *b = pb;
@@ -188,8 +216,10 @@ int rings_drain(struct rings *r, uint64_t until,
 	size_t i;
 	int ret = 0;
 
-	for (i = 0; i < r->n; i++)
+	for (i = 0; i < r->n; i++) {
 		ret |= empty(r, &r->ring[i]);
+		ask_lost(r, &r->ring[i]);
+	}
 	if (r->kept_n)
 		qsort(r->kept, r->kept_n, sizeof(*r->kept), by_time);
 	for (i = 0; i < r->kept_n && r->kept[i].time <= until; i++) {

@@ -9,6 +9,7 @@
  * lock hold N: N threads, w00000 and so on, wait once each for a file that another one has
  * locked; prints the number of the process.
  * lock populate N: four threads map N times a page that is populated.
+ * lock executable N: on each CPU, N times, a page that may be executed is mapped.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <linux/bpf.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -310,6 +312,28 @@ static int populate_all(void)
 	return 0;
 }
 
+static int executable(void)
+{
+	int cpu, cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t one;
+	void *p;
+	long i;
+
+	for (cpu = 0; cpu < cpus; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (sched_setaffinity(0, sizeof(one), &one))
+			return 1;
+		for (i = 0; i < rounds; i++) {
+			p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+				 0);
+			if (p == MAP_FAILED || munmap(p, 4096))
+				return 1;
+		}
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	rounds = argc > 2 ? atol(argv[2]) : 0;
@@ -327,5 +351,7 @@ int main(int argc, char **argv)
 		return hold_file();
 	if (argc > 1 && !strcmp(argv[1], "populate"))
 		return populate_all();
+	if (argc > 1 && !strcmp(argv[1], "executable"))
+		return executable();
 	return argc > 1 && !strcmp(argv[1], "huge") ? huge() : 2;
 }

@@ -2,12 +2,15 @@
 """In a guest: stacks that go on in user space, of processes that have ended by then."""
 import os
 import re
+import signal
 import subprocess
+import time
 
 from lock_report import REPORT, counts, lock, rows, sums
 from robust_lib import note, result, strict
 
 TRIES = 3
+MAPPED = 2000       # on each CPU, which is more than its ring has room for
 # Of the same program at two places, of one that becomes another, and of a copy without
 # symbols: what each waits for.
 ROUNDS = {"first": 3, "second": 5, "before": 2, "other": 7, "bare": 4}
@@ -144,6 +147,41 @@ def spinning():
     result("stacks of user space where a spinlock is waited for", "\n".join(wrong))
 
 
+def overrun():
+    """The tracer sleeps while more is mapped than is kept for it, and one more program runs."""
+    script = "for i in 3 5 7; do lock_user $i </dev/null; echo; read x; done; exit 0"
+    with subprocess.Popen(["mmscope", "lock", "--user-stacks", "--stacks=4096", "--json", "-o",
+                           REPORT, "--", "sh", "-c", script], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, bufsize=0) as tracer:
+        def wait():
+            while tracer.stdout.readline().strip():
+                pass
+
+        wait()
+        os.kill(tracer.pid, signal.SIGSTOP)
+        subprocess.run(["lock", "executable", str(MAPPED)], check=True)
+        tracer.stdin.write(b"\n")
+        wait()
+        os.kill(tracer.pid, signal.SIGCONT)
+        time.sleep(2)
+        tracer.stdin.write(b"\n")
+        wait()
+        tracer.stdin.close()
+        status = tracer.wait(300)
+    with open(REPORT, "rb") as f:
+        run = strict(f.read())["runs"][0]
+    told, lost = stacks(run), lost_runs(run)
+    wrong = sums(run, 0) + ([] if status == 0 else [f"status {status}"])
+    named = waits(told, "lock_user", names("user"))
+    unknown = sum(n for text, n in told.items() if "[unknown]" in text)
+    # The second has no name, the first and the third have.
+    if not named <= 3 + 7 <= named + lost or not unknown <= 5 <= unknown + lost:
+        wrong.append(f"{named} named, {unknown} not: {told}")
+    note(f"while the tracer sleeps: {named} named, {unknown} not")
+    result("what ran while nobody listened has no name, rather than a wrong one",
+           "\n".join(wrong))
+
+
 def unasked():
     """Without it nothing is told, and nothing counted."""
     run = lock("lock_user", "3", options=("--stacks=4096",))
@@ -155,7 +193,7 @@ def unasked():
 
 
 def main():
-    for case in (ended, living, spinning, unasked):
+    for case in (ended, living, overrun, spinning, unasked):
         try:
             case()
         except (ValueError, KeyError, IndexError, OSError, subprocess.SubprocessError) as e:
