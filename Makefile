@@ -146,7 +146,7 @@ check-debug:
 
 check-long:
 	$(Q)tools/setup.sh long
-	$(Q)$(MAKE) all
+	$(Q)$(MAKE) check-build
 	$(Q)tests/run --build $(B) $(J:%=-j%) \
 		--command "make check-long" --results docs/results/long.md $(or $(T),long)
 
