@@ -124,6 +124,7 @@ struct {
 __u32 rss_walk;			/* number of the walk, from 1 */
 __u8 rss_walk_ends;		/* it is the end of an observation, not its start */
 __u64 rss_walk_pages;		/* what it found */
+__u32 collapsing;		/* tasks that may be in COLLAPSE_PTES */
 
 static __always_inline void count_one(enum metric_id metric, u64 n)
 {
@@ -289,9 +290,10 @@ EXIT_BODY(UFFD_INSTALL_END)
 }
 EXIT_PROGRAMS(UFFD_INSTALL_END)
 
-/* Some counters of an address space, before somebody works on it. */
-static __always_inline void count_from(u64 mm, u32 members)
+/* unuse_pte_range(vma, ...): every page that comes back takes a swap entry away. */
+ENTRY_BODY(UNUSE)
 {
+	u64 mm = (u64)READ((struct vm_area_struct *)a0, vm_mm);
 	struct task_state *st;
 
 	if (!observing || !read_memory || !mm_marked(mm))
@@ -299,34 +301,20 @@ static __always_inline void count_from(u64 mm, u32 members)
 	st = worker_get();
 	if (!st)
 		return;
-	st->counted_mm = mm;
-	st->counted_before = mm_members(mm, members);
-}
-
-/* By how much they have grown; *mm: of what. 0 also where nothing was begun. */
-static __always_inline s64 counted_since(u64 *mm, u32 members)
-{
-	struct task_state *st = worker_find();
-
-	*mm = st ? st->counted_mm : 0;
-	if (!*mm || !read_memory)
-		return 0;
-	st->counted_mm = 0;
-	return mm_members(*mm, members) - st->counted_before;
-}
-
-/* unuse_pte_range(vma, ...): every page that comes back takes a swap entry away. */
-ENTRY_BODY(UNUSE)
-{
-	count_from((u64)READ((struct vm_area_struct *)a0, vm_mm), MEMBERS_SWAP);
+	st->unuse_mm = mm;
+	st->unuse_before = mm_members(mm, MEMBERS_SWAP);
 }
 ENTRY_PROGRAMS(UNUSE)
 
 EXIT_BODY(UNUSE_END)
 {
-	u64 mm;
-	s64 came = -counted_since(&mm, MEMBERS_SWAP);
+	struct task_state *st = worker_find();
+	s64 came;
 
+	if (!st || !st->unuse_mm)
+		return;
+	came = st->unuse_before - mm_members(st->unuse_mm, MEMBERS_SWAP);
+	st->unuse_mm = 0;
 	if (came > 0)
 		count_one(METRIC_RSS_SWAPOFF, came);
 }
@@ -380,31 +368,57 @@ EXIT_BODY(HUGE_FILE_END)
 	if ((u32)ret != bpf_core_enum_value(enum scan_result, SCAN_SUCCEED))
 		return;
 	count_one(METRIC_RSS_KHUGEPAGED, 1u << pmd_order);
-	st->counted_before += 1u << pmd_order;	/* of COLLAPSE_PTES, if it is in one */
 }
 EXIT_PROGRAMS(HUGE_FILE_END)
 
-/* try_collapse_pte_mapped_thp(mm, ...): what is mapped one by one of a huge page goes. */
+/*
+ * try_collapse_pte_mapped_thp(mm, ...): what is mapped one by one of a huge page goes.
+ * Others may work on the same pages, khugepaged beside MADV_COLLAPSE: what the counters
+ * of the address space change by meanwhile is not this task's, so it is counted where
+ * this task takes pages away.
+ */
 ENTRY_BODY(COLLAPSE_PTES)
 {
-	count_from(a0, MEMBERS_RSS);
+	struct task_state *st;
+
+	if (!observing || !mm_marked(a0))
+		return;
+	st = worker_get();
+	if (!st)
+		return;
+	if (!st->collapse_left)
+		__sync_fetch_and_add(&collapsing, 1);
+	st->collapse_left = (1u << pmd_order) + 1;
 }
 ENTRY_PROGRAMS(COLLAPSE_PTES)
 
 EXIT_BODY(COLLAPSE_PTES_END)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 mm;
-	s64 gone = -counted_since(&mm, MEMBERS_RSS);
+	struct task_state *st = worker_find();
 
-	if (gone <= 0)
+	if (!st || !st->collapse_left)
 		return;
-	count_one(METRIC_RSS_UNMAPPED, gone);
-	/* The faults of other threads meanwhile are in the difference. */
-	if (mm != (u64)task->mm || BPF_CORE_READ((struct mm_struct *)mm, mm_users.counter) > 1)
-		mark_inferred(METRIC_RSS_UNMAPPED, slot_at(SLOT_BASE_NONE));
+	st->collapse_left = 0;
+	__sync_fetch_and_add(&collapsing, -1);
 }
 EXIT_PROGRAMS(COLLAPSE_PTES_END)
+
+/* folio_remove_rmap_ptes(folio, page, nr, vma); before 6.8 page_remove_rmap(page, ...). */
+ENTRY_BODY(COLLAPSE_RMAP)
+{
+	u32 nr = unmap_has_nr ? (u32)a2 : 1;
+	struct task_state *st;
+
+	if (!collapsing)
+		return;
+	st = worker_find();
+	/* 0: it does not collapse; and no more than a page table has, if the end was lost. */
+	if (!st || nr >= st->collapse_left)
+		return;
+	st->collapse_left -= nr;
+	count_one(METRIC_RSS_UNMAPPED, nr);
+}
+ENTRY_PROGRAMS(COLLAPSE_RMAP)
 
 /* remove_migration_pte(folio, vma, ...): the tracepoints inside know no address space. */
 ENTRY_BODY(MIGRATE)

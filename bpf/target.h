@@ -20,6 +20,7 @@ const volatile bool have_pte_lock;		/* PTE_LOCK is attached */
 const volatile bool swap_install_has_nr;	/* folio_add_anon_rmap_ptes() */
 const volatile bool have_insert_rmap;	/* INSERT_RMAP is attached */
 const volatile bool rmap_has_nr;	/* folio_add_file_rmap_ptes(), not page_add_file_rmap() */
+const volatile bool unmap_has_nr;	/* folio_remove_rmap_ptes(), not page_remove_rmap() */
 const volatile bool pte_install_has_nr;		/* set_pte_range(), not do_set_pte() */
 const volatile __u32 by_label = LABEL_MAX;	/* the open label that is counted, too */
 const volatile __u64 pid_ns_dev, pid_ns_inode;	/* of whoever reads the numbers; 0: the initial */
@@ -91,9 +92,9 @@ struct task_state {
 	u8 zap_seen, zap_pmd, zap_rss, zap_backing;
 	/* work on an address space, maybe of somebody else */
 	u8 uffd_install, migrating, mapping_huge;
-	u32 collapse_new;
-	u64 counted_mm, unmap_folio;
-	s64 counted_before, unmap_before;
+	u32 collapse_new, collapse_left;
+	u64 unuse_mm, unmap_folio;
+	s64 unuse_before, unmap_before;
 };
 
 #define PATH_WP		0x1	/* a write to what may not be written */

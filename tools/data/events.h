@@ -141,7 +141,9 @@
 	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp",			\
 	  "what is mapped one by one of a file's huge page goes")			\
 	X(COLLAPSE_PTES_END, "collapse of PTEs end", EXIT, FIRST, USEFUL, "",		\
-	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp", "... and how much")	\
+	  "try_collapse_pte_mapped_thp,collapse_pte_mapped_thp", "... ends")		\
+	X(COLLAPSE_RMAP, "collapse of a PTE", ENTRY, FIRST, USEFUL, "",			\
+	  "folio_remove_rmap_ptes,page_remove_rmap", "... and how much of it")		\
 	X(MIGRATE,	"migration",	ENTRY,	FIRST,	USEFUL, "",			\
 	  "remove_migration_pte", "a migrated folio is mapped again")			\
 	X(MIGRATE_PTE,	"migrated PTE",	TP,	FIRST,	USEFUL, "",			\

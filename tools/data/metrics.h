@@ -140,7 +140,7 @@
 	  "pages taken out of address spaces that live on (munmap, MADV_DONTNEED, ...)") \
 	X(RSS_UNMAPPED, "rss_unmapped", FAULT, COUNTER, "pages", NONE,		\
 	  LOWER, 0, 0, NONE, 3, RESIDENT | EV(UNMAP) | EV(UNMAP_END) |			\
-	  EV(COLLAPSE_PTES) | EV(COLLAPSE_PTES_END), 0,					\
+	  EV(COLLAPSE_PTES) | EV(COLLAPSE_PTES_END) | EV(COLLAPSE_RMAP), 0,		\
 	  "pages taken away by reclaim, MADV_PAGEOUT, a file's huge page, failing memory") \
 	X(PAGES_MOVED, "pages_moved", FAULT, COUNTER, "pages", NONE,			\
 	  NEITHER, 1, 0, NONE, 3, EV(MOVE_TABLES), 0,					\

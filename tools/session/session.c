@@ -162,6 +162,8 @@ static void configure(struct session *s)
 	ro->have_insert_rmap = plan->event[EVENT_INSERT_RMAP].mech != MECH_NONE;
 	ro->rmap_has_nr = !strcmp(plan->event[EVENT_INSERT_RMAP].symbol[0],
 				  "folio_add_file_rmap_ptes");
+	ro->unmap_has_nr = !strcmp(plan->event[EVENT_COLLAPSE_RMAP].symbol[0],
+				   "folio_remove_rmap_ptes");
 	ro->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	ro->pmd_order = ro->page_shift - 3;
 

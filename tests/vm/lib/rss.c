@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "rss.h"
+#include "rss_huge.h"
 
 /* ---- cases: N is what the path in question moves ---- */
 
@@ -168,132 +169,6 @@ static void case_migrate(void)
 	end();
 	for (i = 0; i < N; i++)
 		expect += status[i] == node[i];
-}
-
-/* The kernel's thread may hold a page of it: then again. */
-static void collapse(char *p)
-{
-	int tries, e;
-
-	for (tries = 0; tries < 200; tries++) {
-		e = madvise(p, HUGE, MADV_COLLAPSE);
-		if (!e || errno != EAGAIN)
-			break;
-		usleep(10000);
-	}
-	if (e)
-		die("MADV_COLLAPSE");
-}
-
-static void case_collapse(void)
-{
-	char *p = anon(512);
-
-	touch(p, 130);
-	begin();
-	madvise(p, HUGE, MADV_HUGEPAGE);	/* or the kernel's thread is first */
-	collapse(p);
-	expect = 512 - 130;
-	end();
-}
-
-static void khugepaged_hurry(void)
-{
-	set_text("/sys/kernel/mm/transparent_hugepage/enabled", "madvise");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "10");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs", "10");
-	set_text("/sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan", "100000");
-}
-
-/* The same by the kernel's thread. */
-static void case_khugepaged(void)
-{
-	char *p = anon(512), path[64];
-	int i;
-
-	touch(p, 40);
-	khugepaged_hurry();
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", getpid());
-	begin();
-	madvise(p, HUGE, MADV_HUGEPAGE);
-	for (i = 0; i < 600; i++) {
-		size_t len = slurp(path);
-
-		if (field(smaps, smaps + len, "\nAnonHugePages:"))
-			break;
-		usleep(50000);
-	}
-	if (i == 600)
-		skip = "khugepaged does nothing";
-	expect = 512 - 40;
-	end();
-}
-
-/* What was mapped of the file goes, and all of its huge page comes. */
-static void case_collapse_file(void)
-{
-	char *p = area(HUGE, MAP_SHARED, shm_file(512));
-	long had = resident(getpid(), false);
-
-	peek(p, 130);
-	had = resident(getpid(), false) - had;
-	begin();
-	madvise(p, HUGE, MADV_HUGEPAGE);
-	collapse(p);
-	expect = 512 - had;
-	end();
-}
-
-/* The file has a huge page already: what is mapped of it one by one goes. */
-static void case_collapse_mapped(void)
-{
-	char *p = area(HUGE, MAP_SHARED, shm_file(512));
-	long had;
-
-	madvise(p, HUGE, MADV_HUGEPAGE);
-	peek(p, 1);		/* 6.1 does it where there is a page table only */
-	collapse(p);
-	madvise(p, HUGE, MADV_NOHUGEPAGE);	/* or the kernel's thread is first */
-	/* No part of the area is large enough for it, until they are one again. */
-	if (mprotect(p, PAGE, PROT_READ))
-		die("mprotect");
-	had = resident(getpid(), false);
-	peek(p + PAGE, 130);
-	had = resident(getpid(), false) - had;
-	if (mprotect(p, PAGE, PROT_READ | PROT_WRITE))
-		die("mprotect");
-	if (had < 130)
-		die("the pages are not mapped");
-	begin();
-	madvise(p, HUGE, MADV_HUGEPAGE);
-	collapse(p);
-	expect = 512 - had;
-	end();
-}
-
-/* The kernel's thread only takes away what was mapped; a fault brings the huge page. */
-static void case_khugepaged_file(void)
-{
-	char *p = area(HUGE, MAP_SHARED, shm_file(512));
-	long had = resident(getpid(), false), now;
-	int i;
-
-	peek(p, 40);
-	now = resident(getpid(), false);
-	had = now - had;
-	khugepaged_hurry();
-	/* It leaves what waits in some CPU's batch for the LRU lists: this empties them. */
-	set_text("/proc/sys/vm/drop_caches", "1");
-	begin();
-	madvise(p, HUGE, MADV_HUGEPAGE);
-	madvise(p, HUGE, MADV_HUGEPAGE);	/* 6.1 judges the area as it was before the call */
-	for (i = 0; i < 600 && now - resident(getpid(), false) < had; i++)
-		usleep(50000);
-	if (i == 600)
-		skip = "khugepaged does nothing";
-	peek(p, 1);
-	expect = -had;
-	end();
 }
 
 static void page_out(char *p, size_t pages)
@@ -528,7 +403,7 @@ static const struct {
 	{ "uffd_shmem", case_uffd_shmem }, { "mremap", case_mremap },
 	{ "migrate", case_migrate }, { "collapse", case_collapse },
 	{ "khugepaged", case_khugepaged }, { "collapse_file", case_collapse_file },
-	{ "collapse_mapped", case_collapse_mapped },
+	{ "collapse_mapped", case_collapse_mapped }, { "collapse_both", case_collapse_both },
 	{ "khugepaged_file", case_khugepaged_file }, { "page_out", case_page_out },
 	{ "swapoff", case_swapoff }, { "swap_in", case_swap_in }, { "munmap", case_munmap },
 	{ "munmap_part", case_munmap_part }, { "munmap_large", case_munmap_large },
