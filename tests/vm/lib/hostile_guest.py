@@ -47,8 +47,11 @@ def in_fault(pid):
     """Threads of a process that wait for userfaultfd."""
     found = 0
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/wchan") as f:
-            found += f.read() == "handle_userfault"
+        try:
+            with open(f"/proc/{pid}/task/{task}/wchan") as f:
+                found += f.read() == "handle_userfault"
+        except (FileNotFoundError, ProcessLookupError):
+            pass    # a thread that was joined may still be listed, and goes
     return found
 
 
