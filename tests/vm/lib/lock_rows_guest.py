@@ -13,6 +13,7 @@ SLEEPS = "20"   # of the threads that collide, for their lock: each was a wait
 PROCESSES = 6
 INTERVALS = 4
 RUNS = 5
+THREADS = 4
 TRIES = 3
 
 
@@ -139,7 +140,7 @@ def slept(pid):
 
 def recorded():
     """Runs while others wait all the time, in one of a few tries; of them, the recording."""
-    with subprocess.Popen(["mmscope", "bench", "contend", "mmap_lock", "--threads", "4",
+    with subprocess.Popen(["mmscope", "bench", "contend", "mmap_lock", "--threads", str(THREADS),
                            "--seconds", "600"], stdout=subprocess.DEVNULL) as bench:
         try:
             while slept(bench.pid) < int(SLEEPS) and bench.poll() is None:
@@ -167,7 +168,9 @@ def series():
                   for name, n in ended.items() if n > began.get(name, 0)]
         wrong += [f"{m['labels']}: {m['sum']} ns in {m['count']} waits" for m in one["metrics"]
                   if m["name"] == "lock_wait" and m.get("sum", 0) > m["count"] * one["wall_ns"]]
-        if (one["trust"]["unmatched"] and not missed(one)) or one["trust"]["events_lost"]:
+        # Each thread, and who waits for them, may be in a fault when a run begins.
+        late = one["trust"]["unmatched"]
+        if (late > THREADS + 1 and not missed(one)) or one["trust"]["events_lost"]:
             wrong.append(f"{one['trust']['unmatched']} unmatched, "
                          f"{one['trust']['events_lost']} lost")
         entered = sum(told([one], "fault_attempts", "backing").values())
