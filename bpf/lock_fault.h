@@ -21,6 +21,7 @@ struct wait {
 	u64 sp;			/* of the probe's frame: what lies deeper has returned */
 	u32 slot;		/* SLOT_NONE: not counted, an outer one is */
 	u32 row, stack;
+	u32 cost;		/* ns that our program took; 0: it was not timed */
 	u8 site, part;
 };
 

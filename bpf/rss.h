@@ -4,8 +4,9 @@
 
 /*
  * What the resident set of the observed address spaces grew by, and the ways that
- * are not faults. Nothing here runs on a fault: the counters of an address space
- * are read where it starts and ends, and where counting is switched.
+ * are not faults. The counters of an address space are read where it starts and ends,
+ * and where counting is switched. On a fault only one program runs, if it takes a page
+ * away, as a copy does: COLLAPSE_RMAP, which returns at once.
  */
 
 /* ---- the counters of an address space ---- */
@@ -124,7 +125,6 @@ struct {
 __u32 rss_walk;			/* number of the walk, from 1 */
 __u8 rss_walk_ends;		/* it is the end of an observation, not its start */
 __u64 rss_walk_pages;		/* what it found */
-__u32 collapsing;		/* tasks that may be in COLLAPSE_PTES */
 
 static __always_inline void count_one(enum metric_id metric, u64 n)
 {
@@ -236,6 +236,7 @@ ENTRY_BODY(EXIT_MMAP)
 	if (!observing)
 		return;
 	if (st) {
+		collapse_over(st);
 		st->exit_mm = a0;
 		st->exit_start = bpf_ktime_get_ns();
 		ours |= (u64)READ((struct mm_struct *)a0, owner) ==
@@ -386,6 +387,7 @@ ENTRY_BODY(COLLAPSE_PTES)
 	st = worker_get();
 	if (!st)
 		return;
+	count_trust(TRUST_COLLAPSES);
 	if (!st->collapse_left)
 		__sync_fetch_and_add(&collapsing, 1);
 	st->collapse_left = (1u << pmd_order) + 1;
@@ -396,10 +398,8 @@ EXIT_BODY(COLLAPSE_PTES_END)
 {
 	struct task_state *st = worker_find();
 
-	if (!st || !st->collapse_left)
-		return;
-	st->collapse_left = 0;
-	__sync_fetch_and_add(&collapsing, -1);
+	if (st)
+		collapse_over(st);
 }
 EXIT_PROGRAMS(COLLAPSE_PTES_END)
 
@@ -484,6 +484,7 @@ ENTRY_BODY(UNMAP)
 	st = worker_get();
 	if (!st)
 		return;
+	collapse_over(st);
 	st->unmap_folio = a0;
 	st->unmap_before = folio_resident(typed, (void *)a0);
 }

@@ -13,10 +13,11 @@
 
 /* Trust counters, kept behind the metrics' counters. */
 enum trust_counter {
-	TRUST_UNMATCHED = COUNTERS_MAX - 4,
+	TRUST_UNMATCHED = COUNTERS_MAX - 5,
 	TRUST_LOST,		/* no memory for the task: what it did is not counted */
 	TRUST_MAP_FULL,		/* a combination of labels without a slot: not counted */
 	TRUST_BY_FULL,		/* counted, but under BY_OTHER */
+	TRUST_COLLAPSES,	/* COLLAPSE_PTES began: else no run of COLLAPSE_RMAP matters */
 };
 
 /* task_state.role */

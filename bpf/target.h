@@ -39,6 +39,7 @@ __u32 observing;			/* 0: nothing is counted; a number of its own each time */
 __u8 inferred[METRIC_MAX * SLOT_BASE_FAULT];	/* [metric][slot]: at least one was inferred */
 __u64 array_ops;			/* vm_ops of a BPF array that was mapped */
 __u32 by_used;				/* slots of the open label in use */
+__u32 collapsing;			/* tasks that may be in COLLAPSE_PTES */
 
 struct task_state {
 	struct task_mark mark;	/* first */
@@ -314,6 +315,15 @@ static __always_inline void state_fresh(struct task_state *st)
 
 	if (st->run != run)
 		state_void(st, run);
+}
+
+/* It does not collapse, or no longer: whatever it does now comes after that. */
+static __always_inline void collapse_over(struct task_state *st)
+{
+	if (!st->collapse_left)
+		return;
+	st->collapse_left = 0;
+	__sync_fetch_and_add(&collapsing, -1);
 }
 
 /*

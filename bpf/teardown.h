@@ -104,6 +104,7 @@ ENTRY_BODY_5(ZAP)
 
 	if (!st)
 		return;
+	collapse_over(st);
 	mm = (u64)READ(vma, vm_mm);
 	st->zap_mm = mm;
 	st->zap_start = a2;

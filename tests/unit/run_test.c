@@ -225,6 +225,19 @@ static void test_cost(void **state)
 	/* Another view of the same events. */
 	sample_set_label(count(r, METRIC_FAULT_ATTEMPTS, "anon access", 7), LABEL_PID, "x-1");
 	assert_int_equal(cost_of(r).runs, 200 + 2 * 19);
+
+	/* Waits have two programs each, and a price of their own: the median of what was timed. */
+	probe(r, EVENT_FORK)->event = EVENT_LOCK_EVENT;
+	count(r, METRIC_LOCK_EVENTS, "spin", 50);
+	c = cost_of(r);
+	assert_int_equal(c.wait_runs, 100);
+	assert_int_equal(c.wait_ns, 0);
+	assert_int_equal(c.runs, 200 + 2 * 19);
+	observe(r, METRIC_LOCK_PROGRAMS, "", 1000, 9);
+	observe(r, METRIC_LOCK_PROGRAMS, "", 1 << 20, 1);	/* an interrupt came */
+	c = cost_of(r);
+	assert_in_range(c.wait_ns, 50 * 960, 50 * 1024);
+	assert_int_equal(c.ns, c.runs * 61500 / 1000);
 	run_free(r);
 }
 

@@ -28,18 +28,28 @@ struct cost cost_of(const struct run *run)
 {
 	struct cost cost = { 0 };
 	bool cut = false;
+	unsigned int flags;
+	uint64_t low, high;
+	struct hist h;
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *want[LABEL_MAX] = { NULL };
 		struct total t;
+		uint64_t *runs;
 
 		if (rows[i].method != METHOD_MAX)
 			want[LABEL_METHOD] = label_values(LABEL_METHOD)[rows[i].method];
-		if (attached(&run->trust, rows[i].event) &&
-		    run_total(run, rows[i].metric, want, &t, NULL))
-			cost.runs = sat_add(cost.runs, t.value * rows[i].runs, &cut);
+		if (!attached(&run->trust, rows[i].event) ||
+		    !run_total(run, rows[i].metric, want, &t, NULL))
+			continue;
+		runs = metrics[rows[i].metric].domain == DOMAIN_LOCK ? &cost.wait_runs : &cost.runs;
+		*runs = sat_add(*runs, t.value * rows[i].runs, &cut);
 	}
 	cost.ns = (double)cost.runs * run->trust.program_ps / 1000;
+	/* Half of them begin a wait, and half end it. The median: others may have run meanwhile. */
+	if (run_hist(run, METRIC_LOCK_PROGRAMS, NULL, &h, &flags, NULL) &&
+	    hist_percentile(&h, 50, &low, &high))
+		cost.wait_ns = (double)cost.wait_runs * (low + (high - low) / 2.0) / 2;
 	return cost;
 }

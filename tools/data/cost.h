@@ -43,8 +43,8 @@
 #define COST_OF_ANON(X)	X(FAULT_ENTRY) X(FAULT_EXIT) X(PTE_LOCK) X(ANON_INSTALL)
 
 struct cost {
-	uint64_t runs;		/* of programs, for the targets' events */
-	uint64_t ns;		/* that they added: runs times what one took; 0: not known */
+	uint64_t runs, wait_runs;	/* of programs, for the targets' faults and waits */
+	uint64_t ns, wait_ns;	/* that they added: runs times what one took; 0: not known */
 };
 
 /* What observing added to a run; windows of large folios are counted page by page. */

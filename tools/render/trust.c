@@ -111,28 +111,50 @@ void text_trust(FILE *f, const struct machine *m, const struct trust *t,
 	free(line);
 }
 
+/* Appends to a line of `room` bytes; ns: what a run took, 0: it is not known. */
+static void cost_say(char *line, size_t room, const char *what, uint64_t runs, uint64_t ns,
+		     const char *basis)
+{
+	size_t len = strlen(line);
+
+	if (ns)
+		snprintf(line + len, room - len, "%s runs of programs%s, %" PRIu64 " ns each, %s",
+			 text_count(runs).s, what, ns, basis);
+	else
+		snprintf(line + len, room - len, "%s runs of programs%s; what one takes was not "
+			 "measured", text_count(runs).s, what);
+}
+
 /*
- * The time is of the targets: what others pay, who have no counts, is not in it. It is
- * compared with the time that their faults took, which holds it.
+ * The time is of the targets: what others pay, who have no counts, is not in it. What
+ * faults pay is compared with the time that they took, which holds it.
  */
 void text_cost(FILE *f, const struct run *run, const struct view *view)
 {
+	const struct trust *t = &run->trust;
 	struct cost cost = cost_of(run);
-	char line[400], part[128] = "";
+	uint64_t each = (t->program_ps + 500) / 1000;
+	uint64_t wait_each = cost.wait_runs ? cost.wait_ns / cost.wait_runs : 0;
+	bool least = t->program_least || (cost.runs && !each) || cost.wait_runs;
+	char line[600] = "cost: ", part[128] = "";
 	unsigned int flags;
 	struct hist h;
 
-	if (!run->trust.program_ps) {
-		snprintf(line, sizeof(line), "cost: %s runs of programs; what one takes was not "
-			 "measured", text_count(cost.runs).s);
-	} else {
-		if (run_hist(run, METRIC_FAULT_LATENCY, NULL, &h, &flags, NULL) && h.sum > cost.ns)
-			snprintf(part, sizeof(part), ", %s of the time of the faults",
-				 text_percent(cost.ns, h.sum).s);
-		snprintf(line, sizeof(line), "cost: observing added %s %s%s: %s runs of programs, "
-			 "%" PRIu64 " ns each, measured with faults of its own at the start",
-			 run->trust.program_least ? "at least" : "about", text_time(cost.ns).s,
-			 part, text_count(cost.runs).s, (run->trust.program_ps + 500) / 1000);
-	}
+	if (cost.runs && run_hist(run, METRIC_FAULT_LATENCY, NULL, &h, &flags, NULL) &&
+	    h.sum > cost.ns)
+		snprintf(part, sizeof(part), ", %s of the time of the faults",
+			 text_percent(cost.ns, h.sum).s);
+	if (each || wait_each)
+		snprintf(line, sizeof(line), "cost: observing added %s %s%s: ",
+			 least ? "at least" : "about",
+			 text_time(cost.ns + cost.wait_ns).s, cost.wait_runs ? "" : part);
+	if (cost.runs || !cost.wait_runs)
+		cost_say(line, sizeof(line), "", cost.runs, each,
+			 "measured with faults of its own at the start");
+	if (cost.runs && cost.wait_runs)
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), "%s; ", part);
+	if (cost.wait_runs)
+		cost_say(line, sizeof(line), " for waits", cost.wait_runs, wait_each,
+			 "measured in a quarter of the run");
 	text_wrap(f, view, NULL, 6, line);
 }

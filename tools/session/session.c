@@ -404,6 +404,8 @@ void session_observe(struct session *s, bool on)
 		return;
 	if (!on)
 		walk_resident(s, true);
+	else
+		s->skel->bss->collapsing = 0;	/* states of an older run are void */
 	__atomic_store_n(&s->skel->bss->observing, on ? ++s->run : 0, __ATOMIC_SEQ_CST);
 	if (on)
 		walk_resident(s, false);
@@ -528,6 +530,9 @@ static int add_trust(struct session *s, struct run *run, uint64_t *lost)
 			goto no_memory;
 		ps->misses = s->misses[i] == UINT64_MAX || s->misses_base[i] == UINT64_MAX ?
 			     UINT64_MAX : s->misses[i] - s->misses_base[i];
+		/* It is on the way of all that takes pages away, nearly always for nothing. */
+		if (ps->event == EVENT_COLLAPSE_RMAP && !counts_trust(s->counts, TRUST_COLLAPSES))
+			ps->misses = 0;
 		lost[ps->event] = sat_add(lost[ps->event], ps->misses, &cut);
 	}
 	for (i = 0; i < EVENT_MAX; i++) {
