@@ -229,15 +229,20 @@ def counts():
            125, "ptes_installed changed, and neither direction of it is better")
 
 
+def faults_of(side, counts, asked=2048, method="fault_around", primary=(), hold=None):
+    """A run per count of faults; a hold of 16 pages each, or as `hold` says of all runs."""
+    return recording([run(i + 100 * (side == "new"), i + 1000 * (side == "new"), [
+        counter("fault_completed", n, backing="file", method=method, trigger="access",
+                kind="minor"),
+        counter("fault_around_asked", asked, backing="file"),
+        batch("ptes_per_hold", hold or [(16, n)], backing="file", method="fault_around",
+              trigger="access")]) for i, n in enumerate(counts)], primary)
+
+
 def alignment():
     """128 windows of 16 pages over 4 page tables: five faults more or less mean nothing."""
     def around(faults, side):
-        return recording([run(i + 100 * (side == "new"), i + 1000 * (side == "new"), [
-            counter("fault_completed", faults, backing="file", method="fault_around",
-                    trigger="access", kind="minor"),
-            counter("fault_around_asked", 2048, backing="file"),
-            batch("ptes_per_hold", [(16, faults)], backing="file", method="fault_around",
-                  trigger="access")]) for i in range(5)])
+        return faults_of(side, [faults] * 5)
     expect("five windows more are alignment", around(128, "base"), around(133, "new"), 0,
            "alignment alone may make 123 to 133 of BASE")
     expect("six are not", around(128, "base"), around(134, "new"), 1, "WORSE: fault_completed")
@@ -263,6 +268,77 @@ def alignment():
     expect("all pages in one table, or in three", tables, pages("new", [(512, 1)], 1600, 1), 0,
            "alignment alone may make")
 
+
+    # A touch of one page maps what is in the cache of its window: 1 to 16 pages in a hold.
+    one = [pages(side, [(n, 1)], 16, 1) for side, n in (("base", 16), ("new", 1))]
+    parsed = expect("one hold of 16 pages, or of 1: the end of the mapping", *one, 0,
+                    "alignment alone may make 1 to 48 of BASE")
+    result("... of the mean", [] if item(parsed, "ptes_per_hold")["verdict"] == "same"
+           else [parsed])
+    expect("... and of 1, or of 16", pages("base", [(1, 1)], 16, 1), pages("new", [(16, 1)], 16, 1),
+           0, "alignment alone may make")
+    expect("a thousand holds of 16 pages, or of 8, are not alignment",
+           pages("base", [(16, 1000)], 16000, 1000), pages("new", [(8, 1000)], 16000, 1000), 1,
+           "WORSE: ptes_per_hold")
+
+    # What there is none of has come or gone, and lies no other way.
+    none, two = [faults_of(side, [n] * 5, 16, "per_page",
+                           ["fault_completed{backing=file,method=per_page}"], [(16, 9)])
+                 for side, n in (("base", 0), ("new", 2))]
+    expect("a method that did not exist appears: worse", none, two, 1, "WORSE: fault_completed",
+           absent=["alignment alone"])
+    expect("one that disappears: better", two, none, 0, "better", absent=["alignment alone"])
+    expect("from one to two is alignment", faults_of("base", [1] * 5, 16, "per_page",
+                                                     two["primary"], [(16, 9)]), two, 0,
+           "alignment alone may make 1 to 3 of BASE")
+
+
+def unequal():
+    """Sides whose boots differ: exact as far as alignment explains each of them."""
+    def sides(base, new, asked=1600):
+        """asked 1600: 5 faults are alignment."""
+        return [faults_of(side, counts, asked, primary=["fault_completed"], hold=[(1, 1)])
+                for side, counts in (("base", base), ("new", new))]
+
+    def judged(name, base, new, status, verdict, *words, asked=1600):
+        parsed = expect(name, *sides(base, new, asked), status, *words)
+        got = item(parsed, "fault_completed")
+        result(f"... {verdict}", [] if got["verdict"] == verdict else [got])
+    statistics = "not recorded in turns"
+    wide = [100000, 100001, 100003, 100005, 100008]
+    judged("boots that alignment does not explain, against themselves", wide, wide, 0, "same",
+           statistics)
+    base = [100000, 100004, 100006, 100008, 100010]
+    new = [100008, 100010, 100013, 100016, 100018]
+    judged("such sides that overlap are not better for a rise", base, new, 0, "same", statistics)
+    judged("... nor worse for a fall", new, base, 0, "same", statistics)
+    base = [100000, 100001, 100002, 100004, 100007]
+    new = [100008, 100010, 100012, 100013, 100015]
+    judged("nor is a rise of three alignments worse", base, new, 0, "same", statistics)
+    judged("... or its fall better", new, base, 0, "same", statistics)
+    judged("boots that alignment explains, on both sides", [128, 129, 129, 131, 132],
+           [130, 133, 131, 131, 129], 0, "same", "alignment alone may make 127 to 133 of BASE")
+    judged("... that overlap, and may lie in between", [128, 129, 130, 131, 133],
+           [131, 132, 133, 134, 136], 125, "cannot tell",
+           "alignment alone may make 128 to 133 of BASE, and 131 to 136 of NEW")
+    judged("... that are apart: worse", [128, 129, 130, 131, 132], [140, 141, 142, 143, 144], 1,
+           "worse", "alignment apart")
+    judged("... that are apart: better", [140, 141, 142, 143, 144], [128, 129, 130, 131, 132], 0,
+           "better", "alignment apart")
+    judged("bounds are shown in full", [100000] * 5, [100004] * 5, 0, "same",
+           "alignment alone may make 99995 to 100005 of BASE")
+
+    # 100 pairs of one distribution, spread over 1 to 4 alignments. Statistics have their level.
+    rng = random.Random(2)
+    problems = []
+    for n in range(100):
+        spread = 5 + 15 * n // 99
+        pair = [[100000 + rng.randint(0, spread) for _ in range(5)] for _ in range(2)]
+        done = mmscope("--json", *[write(f"{i}.json", r) for i, r in enumerate(sides(*pair))])
+        got = item(strict(done.stdout), "fault_completed")
+        if got["verdict"] not in ("same", "cannot tell") or done.returncode == 1:
+            problems.append(f"{pair}: {got['verdict']}")
+    result("100 pairs of one distribution are never worse or better", problems)
 
 def states():
     values = [100 + i for i in range(5)]
@@ -418,6 +494,7 @@ blocks()
 families()
 counts()
 alignment()
+unequal()
 states()
 instructions()
 errors()

@@ -40,10 +40,19 @@ static void plain_change(struct comparison_item *it)
 		it->change = (it->new.median - it->base.median) / it->base.median;
 }
 
-/* Could all runs of one side have been as the other's, had these lain otherwise? */
+/*
+ * Could all runs of one side have been as the other's, had these lain otherwise? Of a
+ * side and itself: does alignment explain all that its runs differ by?
+ */
 static bool is_alignment(const struct evidence *e, const struct evidence *other)
 {
 	return e->least >= other->floor && e->most <= other->ceiling;
+}
+
+/* Digits that show a count in full, and of a mean four or one after the point. */
+static int digits(double v)
+{
+	return v < 1000 ? 4 : (int)fmin(log10(v), 15) + 2;
 }
 
 /*
@@ -53,7 +62,7 @@ static bool is_alignment(const struct evidence *e, const struct evidence *other)
 static bool judge_exact(struct comparison_item *it)
 {
 	const struct evidence *b = &it->base, *n = &it->new;
-	bool of_base, of_new;
+	bool of_base, of_new, up;
 
 	if (!b->certain || !n->certain) {
 		reason(it, "events were lost: compared by statistics");
@@ -61,7 +70,7 @@ static bool judge_exact(struct comparison_item *it)
 	}
 	if (b->boots < COMPARE_EXACT_BOOTS || n->boots < COMPARE_EXACT_BOOTS)
 		return false;
-	if (b->floor > b->ceiling || n->floor > n->ceiling) {
+	if (!is_alignment(b, b) || !is_alignment(n, n)) {
 		reason(it, "not equal in all boots: compared by statistics");
 		return false;
 	}
@@ -69,23 +78,26 @@ static bool judge_exact(struct comparison_item *it)
 	plain_change(it);
 	of_base = is_alignment(n, b);
 	of_new = is_alignment(b, n);
+	up = n->least > b->ceiling && b->most < n->floor;
 	if (b->least == n->most && b->most == n->least) {
 		it->verdict = VERDICT_SAME;
 		reason(it, "exact: equal in all %zu and %zu boots", b->boots, n->boots);
 	} else if (of_base || of_new) {
+		const struct evidence *e = of_base ? b : n;
+
 		it->verdict = VERDICT_SAME;
-		reason(it, "exact: alignment alone may make %.4g to %.4g of %s",
-		       of_base ? b->floor : n->floor, of_base ? b->ceiling : n->ceiling,
+		reason(it, "exact: alignment alone may make %.*g to %.*g of %s",
+		       digits(e->floor), e->floor, digits(e->ceiling), e->ceiling,
 		       of_base ? "BASE" : "NEW");
-	} else if ((n->least > b->ceiling && b->most < n->floor) ||
-		   (n->most < b->floor && b->least > n->ceiling)) {
-		it->verdict = moved(it->better, n->least > b->most);
+	} else if (up || (n->most < b->floor && b->least > n->ceiling)) {
+		it->verdict = moved(it->better, up);
 		reason(it, "exact: equal in all %zu and %zu boots%s", b->boots, n->boots,
 		       b->floor < b->ceiling || n->floor < n->ceiling ? ", alignment apart" : "");
 	} else {
 		it->verdict = VERDICT_UNDECIDED;
-		reason(it, "alignment alone may make %.4g to %.4g of BASE, and %.4g to %.4g of NEW",
-		       b->floor, b->ceiling, n->floor, n->ceiling);
+		reason(it, "alignment alone may make %.*g to %.*g of BASE, and %.*g to %.*g of NEW",
+		       digits(b->floor), b->floor, digits(b->ceiling), b->ceiling,
+		       digits(n->floor), n->floor, digits(n->ceiling), n->ceiling);
 	}
 	return true;
 }

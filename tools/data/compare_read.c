@@ -23,7 +23,8 @@ const struct fact run_facts[FACTS] = {
 enum outcome_of { GOT, EMPTY, UNAVAILABLE };
 
 struct reading {
-	double low, high, less, more;
+	double low, high;
+	double floor, ceiling;	/* with another alignment; low is possible in any case */
 	unsigned int flags;
 	const char *reason;
 };
@@ -73,39 +74,39 @@ static uint64_t misses_of(const struct run *run, const struct metric *m)
 }
 
 /*
- * What the alignment of the mapping may add to or take from a count: fault-around
- * cuts its windows at their own size and at page tables, so the same pages take
- * one window more when they start in the middle of one, and one for each table.
- * It takes no events to nothing, and of a mean (of `events`; 0: a count) it changes
- * their number and not the pages.
+ * What the alignment of the mapping may have made of a count or, with a histogram,
+ * of its mean. Fault-around cuts its windows at their own size, at page tables and
+ * at the end of the mapping, so the same pages take one window more when they start
+ * in the middle of one, and one for each table; and each of these windows may hold
+ * any number of pages up to its size, that are then mapped or not. Alignment takes
+ * no events to nothing, and makes none of nothing.
  */
 static void read_alignment(const struct quantity *q, const struct recording *rec,
-			   const struct run *run, double events, struct reading *r)
+			   const struct run *run, const struct hist *h, struct reading *r)
 {
-	uint64_t per_table = rec->machine.page_size / 8, window;
+	uint64_t per_table = rec->machine.page_size / 8;
 	const char *want[LABEL_MAX] = { [LABEL_BACKING] = q->want[LABEL_BACKING] };
+	double faults, pages = 0, sum, events;
 	struct total asked;
-	double faults, fewer;
 
 	if (q->metric->align == ALIGN_NONE || !per_table ||
 	    !run_total(run, METRIC_FAULT_AROUND_ASKED, want, &asked, NULL) || !asked.value)
 		return;
 	faults = 1 + ceil((double)asked.value / per_table);
-	if (events) {
-		fewer = fmin(faults, events - 1);
-		r->less = r->low * faults / (events + faults);
-		r->more = r->low * fewer / (events - fewer);
-		return;
+	if (rec->machine.fault_around_bytes > 0)
+		pages = faults * (rec->machine.fault_around_bytes / rec->machine.page_size);
+	if (h) {
+		sum = h->sum;
+		events = h->count;
+		r->floor = fmax((sum - pages) / (events + faults), 1);
+		r->ceiling = (sum + pages) / fmax(events - faults, 1);
+	} else if (q->metric->align == ALIGN_PAGES) {
+		r->floor = fmax(r->low - pages, 0);
+		r->ceiling = r->low + pages;
+	} else if (r->low > 0) {
+		r->floor = fmax(r->low - faults, 1);
+		r->ceiling = r->low + faults;
 	}
-	if (q->metric->align == ALIGN_PAGES) {
-		window = rec->machine.fault_around_bytes > 0 ?
-			 rec->machine.fault_around_bytes / rec->machine.page_size : 0;
-		faults *= window;
-		r->less = fmin(faults, r->low);
-	} else {
-		r->less = fmin(faults, fmax(r->low - 1, 0));
-	}
-	r->more = faults;
 }
 
 static enum outcome_of read_counter(const struct quantity *q, const struct recording *rec,
@@ -118,7 +119,7 @@ static enum outcome_of read_counter(const struct quantity *q, const struct recor
 	r->flags = t.flags;
 	r->low = t.min;
 	r->high = t.flags & SAMPLE_LOWER_BOUND ? INFINITY : (double)t.max;
-	read_alignment(q, rec, run, 0, r);
+	read_alignment(q, rec, run, NULL, r);
 	return GOT;
 }
 
@@ -189,7 +190,7 @@ static enum outcome_of read_hist(const struct quantity *q, const struct recordin
 		return GOT;
 	}
 	read_mean(q, run, &h, r);
-	read_alignment(q, rec, run, h.count, r);
+	read_alignment(q, rec, run, &h, r);
 	return GOT;
 }
 
@@ -227,7 +228,7 @@ static enum outcome_of read_quantity(const struct quantity *q, const struct reco
 {
 	const struct fact *fact;
 
-	*r = (struct reading){ 0 };
+	*r = (struct reading){ .floor = INFINITY, .ceiling = -INFINITY };
 	switch (q->kind) {
 	case QUANTITY_METRIC:
 	case QUANTITY_PERCENTILE:
@@ -334,8 +335,8 @@ int evidence_collect(const struct quantity *q, const struct recording *rec,
 			e->certain &= r.low == r.high;
 			e->least = fmin(e->least, r.low);
 			e->most = fmax(e->most, r.high);
-			e->floor = fmax(e->floor, r.low - r.less);
-			e->ceiling = fmin(e->ceiling, r.low + r.more);
+			e->floor = fmax(e->floor, fmin(r.floor, r.low));
+			e->ceiling = fmin(e->ceiling, fmax(r.ceiling, r.low));
 			e->flags |= r.flags;
 		}
 		if (!n)
