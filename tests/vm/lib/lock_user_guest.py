@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from lock_report import REPORT, counts, lock, rows, sums
-from robust_lib import note, result, strict
+from robust_lib import note, result, strict, wait_until
 
 TRIES = 3
 MAPPED = 2000       # on each CPU, which is more than its ring has room for
@@ -147,6 +147,20 @@ def spinning():
     result("stacks of user space where a spinlock is waited for", "\n".join(wrong))
 
 
+def stat(pid):
+    """State, and CPU time in ticks."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        words = f.read().rsplit(")", 1)[1].split()
+    return words[0], int(words[11]) + int(words[12])
+
+
+def rests(pid):
+    """A task that was woken does, once it sleeps again and goes on sleeping."""
+    before = stat(pid)
+    time.sleep(0.5)
+    return before[0] == "S" and stat(pid) == before
+
+
 def overrun():
     """The tracer sleeps while more is mapped than is kept for it, and one more program runs."""
     script = "for i in 3 5 7; do lock_user $i </dev/null; echo; read x; done; exit 0"
@@ -159,11 +173,15 @@ def overrun():
 
         wait()
         os.kill(tracer.pid, signal.SIGSTOP)
-        subprocess.run(["lock", "executable", str(MAPPED)], check=True)
-        tracer.stdin.write(b"\n")
-        wait()
-        os.kill(tracer.pid, signal.SIGCONT)
-        time.sleep(2)
+        try:
+            subprocess.run(["lock", "executable", str(MAPPED)], check=True)
+            tracer.stdin.write(b"\n")
+            wait()
+        finally:
+            os.kill(tracer.pid, signal.SIGCONT)
+        # It reads what there is, and has room for what the third one maps.
+        if not wait_until(lambda: rests(tracer.pid)):
+            raise ValueError("the tracer does not come to rest")
         tracer.stdin.write(b"\n")
         wait()
         tracer.stdin.close()
