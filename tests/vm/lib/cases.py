@@ -27,8 +27,8 @@ def newer(kernel, than):
 
 
 def whole(kernel):
-    """Everything? make check proves each counter on each kernel, and what counts them in
-    another way on the oldest and the newest one; tests/long/kernels.sh on all."""
+    """Everything? make check proves what faults count on each kernel; what counts it in
+    another way, and the rest, on the oldest and the newest; tests/long/kernels.sh on all."""
     return kernel in ("6.1", "7.3") or "all" in sys.argv[1:]
 
 
