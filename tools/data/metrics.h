@@ -187,7 +187,7 @@
 	  "waits for spinlocks in interrupts, of the whole system: no task's")	\
 	X(LOCK_PROGRAMS, "lock_programs", LOCK, TIME, "ns", NONE,			\
 	  NEITHER, 0, 0, NONE, 3, WAITS_BEGIN | WAITS_END, 0,				\
-	  "what our programs took for a wait that they counted, timed in a quarter of the run") \
+	  "what our programs took for one wait, timed in a quarter of the run") \
 	X(LOCK_MMAP_FAULTS, "lock_mmap_faults", LOCK, COUNTER, "calls", REASON,		\
 	  LOWER, 0, 0, NONE, 3, EV(VMA_FIND) | EV(VMA_FIND_END), WAITS_BEGIN,			\
 	  "attempts of faults from user space that took mmap_lock, by the reason")
